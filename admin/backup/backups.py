@@ -32,12 +32,14 @@ def _unshown(_what: str, _done: int, _all: int) -> None:
 class ListedBackup:
     """A backup, and the points to which it can be restored: from `made.index` to `reach`.
 
-    `until`: when the entry at `reach` was made, in seconds since 1970.
+    `until`: when the entry at `reach` was made, in seconds since 1970. `missing`: what was there
+    when it was made and is not, or is cut short.
     """
 
     made: BackupManifest
     reach: int
     until: float
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +72,15 @@ class Backups:
         return taking.take_backup(self._opened(), targets.parse(target).addresses, options)
 
     def list(self) -> tuple[ListedBackup, ...]:
-        """Return all whole backups, oldest first."""
+        """Return all finished backups, oldest first, and what of each is missing by now."""
         found = catalogue.load(self._opened())
         return tuple(
-            ListedBackup(made=each, reach=found.reach(each), until=found.until(each))
+            ListedBackup(
+                made=each,
+                reach=found.reach(each),
+                until=found.until(each),
+                missing=tuple(found.missing(each)),
+            )
             for each in found.backups
         )
 

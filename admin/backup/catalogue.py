@@ -1,6 +1,6 @@
 """The catalogue of a place: its backups, the log behind them, and how far each one leads."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from admin.backup import manifest, names, sealing
@@ -17,9 +17,10 @@ from qsync.record import Entry, RecordDamage
 
 @dataclass(slots=True)
 class Catalogue:
-    """All manifests of a place.
+    """All manifests of a place, of files that are there with their sizes; no file is read.
 
-    `lost`: what is wrong with those that cannot be read, and up to which index each may have led.
+    `lost`: what is wrong with the log and with manifests, and up to which index each may have led.
+    `torn`: by backup what is wrong with its rows, if anything is.
     """
 
     place: BackupPlace
@@ -28,11 +29,29 @@ class Catalogue:
     log: list[LogManifest] = field(default_factory=list)
     unfinished: list[int] = field(default_factory=list)
     lost: dict[str, int] = field(default_factory=dict)
+    torn: dict[int, list[str]] = field(default_factory=dict)
 
     @property
     def damage(self) -> list[str]:
-        """What is wrong with manifests that cannot be read."""
-        return list(self.lost)
+        """What is missing, cut short, or a manifest that cannot be read."""
+        return [*self.lost, *(why for each in self.torn.values() for why in each)]
+
+    @property
+    def problems(self) -> list[str]:
+        """The damage, and where the log of a backup ends before the end that it had."""
+        return [*self.damage, *(why for each in self.backups for why in self.short(each))]
+
+    def missing(self, backup: BackupManifest) -> list[str]:
+        """Return what a backup lacks of what it had when it was made: its rows, and its log."""
+        return [*self.torn.get(backup.index, []), *self.short(backup)]
+
+    def short(self, backup: BackupManifest) -> list[str]:
+        """Return in words where its log ends before the end that it had."""
+        reach = self.reach(backup)
+        if reach >= backup.last:
+            return []
+        made = f"backup {backup.index} was made up to index {backup.last}"
+        return [f"{made}, and the log behind it leads to {reach}"]
 
     @property
     def sealed(self) -> bool:
@@ -102,8 +121,16 @@ class Catalogue:
 def load(place: BackupPlace) -> Catalogue:
     """Read all manifests. Raises NoBackup, or BackupDamaged if the cluster's name is unreadable.
 
-    Of a sealed place BackupKeyRefused unless it is a SealedPlace with the right secret.
+    Of a sealed place BackupKeyRefused unless it is a SealedPlace with the right secret. Of the
+    files that manifests tell of it asks for the sizes only: `verifying` reads them.
     """
+    while True:
+        found = _loaded(place)
+        if not found.problems or _stay(found):
+            return found
+
+
+def _loaded(place: BackupPlace) -> Catalogue:
     try:
         content = place.read(names.PLACE)
     except NoBackup:
@@ -117,9 +144,9 @@ def load(place: BackupPlace) -> Catalogue:
     for folder in place.folders(names.BASE):
         if folder.isdecimal():
             _load_backup(found, int(folder))
-    _load_logs(found)
+    wrong = _load_logs(found)
     found.log.sort(key=lambda each: (each.first, each.last))
-    _check_followed(found)
+    _check_followed(found, wrong)
     return found
 
 
@@ -239,6 +266,16 @@ def _missing(part: manifest.Part) -> BackupDamaged:
     return BackupDamaged(f"{part.name} is missing, a manifest tells of it")
 
 
+def _check_there(part: manifest.Part, sizes: Mapping[str, int | None]) -> None:
+    """Check a part by the sizes of the files in its folder. Raises BackupDamaged."""
+    name = part.name.rpartition("/")[2]
+    if name not in sizes:
+        raise _missing(part)
+    size = sizes[name]
+    if size is not None:
+        manifest.check_size(part, size)
+
+
 def _begun(place: BackupPlace, cluster: str) -> PlaceManifest:
     if not isinstance(place, SealedPlace):
         return PlaceManifest(cluster=cluster)
@@ -263,9 +300,22 @@ def _load_backup(found: Catalogue, index: int) -> None:
             names.backup(index),
             [(part.name, names.rows_part(index, at)) for at, part in enumerate(made.parts, 1)],
         )
-        found.backups.append(made)
     except BackupDamaged as error:
         found.lost[error.message] = index
+        return
+    found.backups.append(made)
+    sizes = found.place.sizes(names.base(index))
+    for part in made.parts:
+        try:
+            _check_there(part, sizes)
+        except BackupDamaged as error:
+            found.torn.setdefault(index, []).append(error.message)
+
+
+def _stay(found: Catalogue) -> bool:
+    """Whether all backups are still there, and no prune removes them with their log."""
+    bases = (names.base(each.index) for each in found.backups)
+    return all(names.BACKUP in found.place.names(each) for each in bases)
 
 
 def _log_manifest(name: str, content: bytes) -> LogManifest:
@@ -293,24 +343,29 @@ def _check_parts(name: str, parts: Iterable[tuple[str, str]]) -> None:
             raise BackupDamaged(f"{name} tells of {told!r}, which is no file of it")
 
 
-def _load_logs(found: Catalogue) -> None:
+def _load_logs(found: Catalogue) -> set[str]:
     """Read the manifests of the log, and those that an archive which runs writes meanwhile.
 
-    It puts a longer part in the place of one that grows, the new manifest before the old one goes.
+    Return the names of those that count for nothing, because they or their parts are damaged.
+    It puts a longer part in the place of one that grows: the new manifest is there before the old
+    one goes, and that goes before its part. So what is missing was lost only if its manifest stays.
     """
-    missing: dict[str, str] = {}
+    wrong: dict[str, str] = {}
     seen: set[str] = set()
-    while fresh := set(_log_manifests(found.place)) - seen:
+    there = set(_log_manifests(found.place))
+    while fresh := there - seen:
+        sizes = found.place.sizes(names.LOG)
         for name in sorted(fresh):
             try:
-                found.log.append(_log_manifest(name, found.place.read(name)))
-            except NoBackup as error:
-                missing[name] = error.message
-            except BackupDamaged as error:
-                found.lost[error.message] = _led_to(name)
+                made = _log_manifest(name, found.place.read(name))
+                _check_there(made.part, sizes)
+                found.log.append(made)
+            except (NoBackup, BackupDamaged) as error:
+                wrong[name] = error.message
         seen |= fresh
-    there = set(_log_manifests(found.place)) if missing else set()
-    found.lost |= {why: _led_to(name) for name, why in missing.items() if name in there}
+        there = set(_log_manifests(found.place))
+    found.lost |= {why: _led_to(name) for name, why in wrong.items() if name in there}
+    return set(wrong)
 
 
 def _led_to(name: str) -> int:
@@ -324,9 +379,10 @@ def _log_manifests(place: BackupPlace) -> list[str]:
     return [f"{names.LOG}/{each}" for each in there if each.endswith(names.MANIFEST_SUFFIX)]
 
 
-def _check_followed(found: Catalogue) -> None:
+def _check_followed(found: Catalogue, wrong: set[str]) -> None:
     """Find missing parts that others follow; a longer one may have replaced them.
 
+    `wrong`: the manifests of which that is known.
     What is before the oldest backup leads nowhere, and may have been pruned.
     """
     oldest = min((each.index for each in found.backups), default=0)
@@ -335,6 +391,7 @@ def _check_followed(found: Catalogue) -> None:
         if (
             before > oldest
             and each.follows
+            and names.log_manifest(each.follows) not in wrong
             and not any(other.first <= before <= other.last for other in found.log)
         ):
             why = f"{each.follows} is missing, {each.part.name} went on behind it"

@@ -31,6 +31,8 @@ _SUM_BYTES: Final = 8
 _SEALING_BYTES: Final = SALT_BYTES + 2 * _KEY_BYTES
 _MAGIC: Final = b"QSYNCSEAL2"
 _TAG_BYTES: Final = 16
+SEAL_BYTES: Final = len(_MAGIC) + _KEY_BYTES + _TAG_BYTES
+"""A sealed part has so many bytes more."""
 _NONCE: Final = bytes(12)
 """The same for all: no key is used twice."""
 

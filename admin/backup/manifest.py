@@ -107,10 +107,15 @@ def part_of(name: str, content: bytes) -> Part:
 
 def check_part(part: Part, content: bytes) -> None:
     """Check that a file is as it was written. Raises BackupDamaged."""
-    if len(content) != part.size:
-        raise BackupDamaged(f"{part.name} has {len(content)} bytes and not {part.size}")
+    check_size(part, len(content))
     if hashlib.sha256(content).hexdigest() != part.sha256:
         raise BackupDamaged(f"{part.name} is not as it was written: its checksum does not hold")
+
+
+def check_size(part: Part, size: int) -> None:
+    """Check that a file is as long as it was written. Raises BackupDamaged."""
+    if size != part.size:
+        raise BackupDamaged(f"{part.name} has {size} bytes and not {part.size}")
 
 
 def encode(manifest: "PlaceManifest | BackupManifest | LogManifest") -> bytes:

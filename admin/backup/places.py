@@ -37,6 +37,13 @@ class BackupPlace(Protocol):
         """Return the names of the folders directly in a folder, in order."""
         ...
 
+    def sizes(self, folder: str) -> dict[str, int | None]:
+        """Return the names of the files directly in a folder, with the bytes of each.
+
+        None of a place that does not tell them.
+        """
+        ...
+
     def read(self, name: str) -> bytes:
         """Return a whole file. Raises NoBackup when it is not there, BackupPlaceLost."""
         ...
@@ -77,6 +84,17 @@ class Folder:
     def folders(self, folder: str) -> list[str]:
         """Return the folders in it."""
         return self._there(folder, folders=True)
+
+    def sizes(self, folder: str) -> dict[str, int | None]:
+        """Return the sizes of the files in it."""
+        found: dict[str, int | None] = {}
+        for name in self.names(folder):
+            try:
+                with self._typed(f"{folder}/{name}"):
+                    found[name] = (self._path / folder / name).stat().st_size
+            except NoBackup:
+                continue  # it was removed meanwhile
+        return found
 
     def read(self, name: str) -> bytes:
         """Return a whole file."""
@@ -160,11 +178,15 @@ class RemotePlace:
 
     def names(self, folder: str) -> list[str]:
         """Return the files in it."""
-        return self._there(folder, kind="file")
+        return sorted(self.sizes(folder))
 
     def folders(self, folder: str) -> list[str]:
         """Return the folders in it."""
-        return self._there(folder, kind="directory")
+        return sorted(name for name, _ in self._there(folder, kind="directory"))
+
+    def sizes(self, folder: str) -> dict[str, int | None]:
+        """Return the sizes of the files in it."""
+        return dict(self._there(folder, kind="file"))
 
     def read(self, name: str) -> bytes:
         """Return a whole file."""
@@ -194,14 +216,18 @@ class RemotePlace:
             if self._files.exists(self._at(folder)):
                 self._files.rmdir(self._at(folder))
 
-    def _there(self, folder: str, *, kind: str) -> list[str]:
+    def _there(self, folder: str, *, kind: str) -> list[tuple[str, int | None]]:
         try:
             with self._typed(folder):
                 self._files.invalidate_cache()
                 found = self._files.ls(self._at(folder), detail=True)
         except NoBackup:
             return []
-        return sorted(PurePosixPath(each["name"]).name for each in found if each["type"] == kind)
+        return [
+            (PurePosixPath(each["name"]).name, each.get("size"))
+            for each in found
+            if each["type"] == kind
+        ]
 
     def _at(self, name: str) -> str:
         return str(self._root / name)

@@ -92,7 +92,11 @@ def find(found: Catalogue, wanted: WantedPoint) -> RestorePoint:
 
 def older(found: Catalogue, point: RestorePoint) -> BackupManifest | None:
     """Find the newest older backup that reaches the point, too."""
-    before = [each for each in found.backups if each.index < point.backup.index]
+    before = [
+        each
+        for each in found.backups
+        if each.index < point.backup.index and each.index not in found.torn
+    ]
     return next((each for each in reversed(before) if found.reach(each) >= point.index), None)
 
 

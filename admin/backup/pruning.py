@@ -110,10 +110,5 @@ def _check(found: Catalogue, remaining: list[BackupManifest]) -> None:
     if found.damage:
         raise BackupDamaged(f"{found.damage[0]}: nothing is pruned", hint=hint)
     for each in remaining:
-        reach = found.reach(each)
-        if reach < each.last:
-            raise BackupDamaged(
-                f"backup {each.index} was made up to index {each.last}, and the log behind it "
-                f"leads to {reach}: nothing is pruned",
-                hint=hint,
-            )
+        for why in found.missing(each):
+            raise BackupDamaged(f"{why}: nothing is pruned", hint=hint)

@@ -72,6 +72,8 @@ def plan(found: Catalogue, wanted: WantedPoint) -> tuple[RestorePlan, DecidedLog
 def _plan(found: Catalogue, wanted: WantedPoint) -> tuple[RestorePlan, DecidedLog]:
     point = points.find(found, wanted)
     backup = point.backup
+    for why in found.torn.get(backup.index, []):
+        raise _hinted(BackupDamaged(f"the rows of backup {backup.index}: {why}"), found, point)
 
     def batches() -> Iterator[list[Entry]]:
         return catalogue.batches(
@@ -157,10 +159,15 @@ def _take_rows_or_say(
     try:
         take_rows(found, point, spaces, progress)
     except BackupDamaged as error:
-        older = points.older(found, point)
-        if older is not None:
-            error.hint = f"`--backup {older.index}` begins with an older one, and leads as far"
-        raise
+        raise _hinted(error, found, point) from error.__cause__
+
+
+def _hinted(error: BackupDamaged, found: Catalogue, point: RestorePoint) -> BackupDamaged:
+    """The same error of rows, with the older backup that leads as far, if there is one."""
+    older = points.older(found, point)
+    if older is not None:
+        error.hint = f"`--backup {older.index}` begins with an older one, and leads as far"
+    return error
 
 
 def _newest_term(found: Catalogue) -> int:

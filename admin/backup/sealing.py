@@ -36,6 +36,8 @@ _MAGIC: Final = b"QSYNCSEAL1"
 _SALT_BYTES: Final = 32
 _KEY_BYTES: Final = 32
 _TAG_BYTES: Final = 16
+_SEAL_BYTES: Final = len(_MAGIC) + _SALT_BYTES + _TAG_BYTES
+"""A sealed file has so many bytes more."""
 _NONCE: Final = bytes(12)
 """The same for all: no key is used twice."""
 
@@ -132,6 +134,14 @@ class SealedPlace:
         """Folders in it."""
         return self._place.folders(folder)
 
+    def sizes(self, folder: str) -> dict[str, int | None]:
+        """Sizes of the files in it without their seals; 0 of one that is shorter than its seal."""
+        found = self._place.sizes(folder)
+        return {
+            name: None if size is None else max(0, size - self._seal_bytes(name))
+            for name, size in found.items()
+        }
+
     def read(self, name: str) -> bytes:
         """All of a file. Raises BackupDamaged where it is not as it was sealed.
 
@@ -162,6 +172,13 @@ class SealedPlace:
     def remove_folder(self, folder: str) -> None:
         """With its files."""
         self._place.remove_folder(folder)
+
+    def _seal_bytes(self, name: str) -> int:
+        if name == names.PLACE:
+            return 0
+        if self._sealing is None or name.endswith(names.MANIFEST_SUFFIX):
+            return _SEAL_BYTES
+        return key_pairs.SEAL_BYTES
 
     def _unlock_pair(self, salts: bytes, check: bytes, cluster: str) -> None:
         """Raises ValueError, BackupDamaged for another key."""

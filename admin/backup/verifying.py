@@ -34,7 +34,7 @@ def verify(found: Catalogue, progress: Progress) -> BackupVerification:
     sealing.check_opens(found.place)
     result = BackupVerification(backups=len(found.backups), problems=list(found.damage))
     all_ = sum(len(each.parts) for each in found.backups) + len(found.log)
-    for backup in found.backups:
+    for backup in (each for each in found.backups if each.index not in found.torn):
         try:
             _verify_rows(found, backup, result, lambda: progress("parts", result.parts, all_))
         except BackupDamaged as error:
@@ -46,7 +46,7 @@ def verify(found: Catalogue, progress: Progress) -> BackupVerification:
         except BackupDamaged as error:
             result.problems.append(error.message)
         progress("parts", result.parts, all_)
-    _verify_ends(found, result)
+    result.problems += [why for each in found.backups for why in found.short(each)]
     result.gaps = points.gaps(found)
     if not found.backups:
         result.problems.append("there is no finished backup")
@@ -87,14 +87,3 @@ def _verify_log(
     for index, crc in ((part.first - 1, part.before), (part.last, part.crc)):
         if sums.setdefault(index, crc) != crc:
             raise BackupDamaged(f"{part.part.name}: entry {index} is another one than elsewhere")
-
-
-def _verify_ends(found: Catalogue, result: BackupVerification) -> None:
-    """Each backup leads on to where its manifest says that it does."""
-    for backup in found.backups:
-        reach = found.reach(backup)
-        if reach < backup.last:
-            result.problems.append(
-                f"backup {backup.index} was made up to index {backup.last}, and the log behind it "
-                f"leads to {reach}"
-            )

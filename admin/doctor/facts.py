@@ -181,4 +181,4 @@ def backups_at(place: str, *, age_max: float, now: float) -> BackupFacts:
         return replace(known, problem=error.message)
     # The damaged backup may be the newest one.
     newest = max((each.ended for each in found.backups), default=None)
-    return replace(known, newest=newest, problem=next(iter(found.damage), ""))
+    return replace(known, newest=newest, problem=next(iter(found.problems), ""))

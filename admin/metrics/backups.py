@@ -34,11 +34,13 @@ def expose(found: "Catalogue", place: str) -> str:
 
 
 def _newest(found: "Catalogue") -> float:
-    return max((each.ended for each in found.backups), default=0.0)
+    whole = (each.ended for each in found.backups if not found.missing(each))
+    return max(whole, default=0.0)
 
 
 def _reach(found: "Catalogue") -> float:
-    return max((found.until(each) for each in found.backups), default=0.0)
+    readable = (found.until(each) for each in found.backups if each.index not in found.torn)
+    return max(readable, default=0.0)
 
 
 BACKUP_FAMILIES = (
@@ -49,7 +51,7 @@ BACKUP_FAMILIES = (
     ),
     BackupFamily(
         name=f"{PREFIX}backup_newest_timestamp_seconds",
-        about="when the newest finished backup ended, since 1970; 0 without one",
+        about="when the newest complete backup ended, since 1970; 0 without one",
         of=_newest,
     ),
     BackupFamily(
@@ -59,7 +61,7 @@ BACKUP_FAMILIES = (
     ),
     BackupFamily(
         name=f"{PREFIX}backup_problems",
-        about="manifests that cannot be read",
-        of=lambda found: len(found.damage),
+        about="files that are missing, cut short or unreadable, as far as `list` sees",
+        of=lambda found: len(found.problems),
     ),
 )

@@ -22,6 +22,7 @@ from cli.render.bars import bars
 from qsync.units import how_many
 
 if TYPE_CHECKING:
+    from admin.backup.catalogue import Catalogue
     from admin.backup.manifest import BackupManifest
 
 _place = click.argument("place", metavar="DEST")
@@ -115,7 +116,11 @@ def archive(
 @click.option("--prometheus", is_flag=True, help="Print metrics for a textfile collector instead.")
 @json_option
 def list_(*, place: str, key: KeyOptions, prometheus: bool) -> None:
-    """List the backups, and to which points each can be restored."""
+    """List the backups, and to which points each can be restored.
+
+    Names and sizes of all files are compared with the manifests, and no file is read: `verify` does
+    that. Exits with 6 if anything is missing or cut short.
+    """
     from admin.backup import points  # noqa: PLC0415 - only here
 
     if prometheus and style().as_json:
@@ -134,26 +139,43 @@ def list_(*, place: str, key: KeyOptions, prometheus: bool) -> None:
             cluster=found.cluster,
             sealed=found.sealed,
             backups=[
-                {**_members(each), "reach": found.reach(each), "until": found.until(each)}
+                {
+                    **_members(each),
+                    "reach": found.reach(each),
+                    "until": found.until(each),
+                    "complete": not found.missing(each),
+                    "missing": found.missing(each),
+                }
                 for each in found.backups
             ],
             unfinished=found.unfinished,
             gaps=gaps,
-            problems=found.damage,
+            problems=found.problems,
         )
-        return
+    else:
+        _tell_listed(found, gaps)
+    if found.problems:
+        raise CheckFailed(f"{place}: {found.problems[0]}")
+
+
+def _tell_listed(found: "Catalogue", gaps: list[tuple[int, int]]) -> None:
     say(f"cluster {found.cluster}{', sealed' if found.sealed else ''}")
     for each in found.backups:
-        reach = found.reach(each)
+        leads = (
+            f"restores to {each.index}..{found.reach(each)}, {when(each.index_time)} .. "
+            f"{when(found.until(each))}"
+        )
+        if found.missing(each):
+            torn = each.index in found.torn
+            leads = f"incomplete: {'it cannot be restored' if torn else leads}"
         text(
             f"{each.index:>12}  {when(each.ended)}  {how_many(each.rows, 'row')} from {each.node}"
-            f"; restores to {each.index}..{reach}, {when(each.index_time)} .. "
-            f"{when(found.until(each))}"
+            f"; {leads}"
         )
     for index in found.unfinished:
         say(f"{index:>12}  unfinished: `qsync backup create` continues it")
     _tell_gaps(gaps)
-    for problem in found.damage:
+    for problem in found.problems:
         say(problem)
 
 

@@ -91,6 +91,37 @@ def test_a_manifest_that_is_replaced_while_all_are_read_is_no_damage(tmp_path: P
     assert (found.damage, found.reach(found.backups[0])) == ([], history.last)
 
 
+class Later(Folder):
+    """While the sizes of its files are read, an archive goes on there: before, and then after."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.archive: Growing | None = None
+        self.ends: list[int] = []
+
+    def sizes(self, folder: str) -> dict[str, int | None]:
+        self._go_on()
+        found = super().sizes(folder)
+        self._go_on()
+        return found
+
+    def _go_on(self) -> None:
+        if self.archive is not None and self.ends:
+            self.archive.keep(self.ends.pop(0))
+
+
+def test_a_part_that_is_replaced_while_sizes_are_read_is_no_damage(tmp_path: Path) -> None:
+    history, place = lived(), Later(tmp_path)
+    keep_rows(begin(place), history, 0)
+    archive = Growing(catalogue.load(place), history)
+    for ends in ([40], [60, 70], [80, 90, 100, 110]):
+        archive.keep(ends[0] - 20)
+        place.archive, place.ends = archive, ends
+        found = catalogue.load(place)
+        assert not place.ends
+        assert (found.problems, found.reach(found.backups[0])) == ([], archive.log.last)
+
+
 def test_a_manifest_that_is_named_and_not_there_is_damage(tmp_path: Path) -> None:
     history, place = lived(), Folder(tmp_path)
     keep_rows(begin(place), history, 0)

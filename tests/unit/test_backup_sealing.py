@@ -131,7 +131,15 @@ def test_what_is_done_to_a_file_is_told_with_its_name(
     copy: Path, suffix: str, change: Callable[[Path, Path], object], says: str
 ) -> None:
     found = [each for each in files(copy) if each.suffix == suffix]
+    size = found[0].stat().st_size
     change(found[0], found[-1])
+    if suffix != names.MANIFEST_SUFFIX:
+        place = opened(copy)
+        catalogue.load(place)
+        with pytest.raises(BackupDamaged, match=says):
+            place.read(found[0].relative_to(copy).as_posix())
+        if found[0].stat().st_size != size:
+            says = "bytes and not"
     told = problems(copy)
     assert any(found[0].name in each and says in each for each in told), told
 
