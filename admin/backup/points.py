@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from admin.backup import catalogue, names
+from admin.backup import catalogue, names, reading
 from admin.backup.catalogue import Catalogue
 from admin.backup.failures import BackupDamaged, BackupGap, NoBackup
 from admin.backup.manifest import BackupManifest, LogManifest
@@ -104,7 +104,7 @@ def went_back(found: Catalogue, point: RestorePoint, time: float) -> int | None:
     """An entry behind the point that is not younger than the moment: a clock went back there."""
     for part in found.log:
         if part.last > point.index and part.earliest <= time:
-            for entry in catalogue.read_log(found.place, part):
+            for entry in reading.read_log(found.place, part):
                 if entry.index > point.index and entry.time <= time:
                     return entry.index
     return None
@@ -163,7 +163,7 @@ def _first_younger(found: Catalogue, time: float) -> int | None:
     ]
     for part in found.log:
         if part.latest > time and part.first < min(younger, default=names.NEVER):
-            entries = catalogue.read_log(found.place, part)
+            entries = reading.read_log(found.place, part)
             younger.append(next(int(each.index) for each in entries if each.time > time))
     first = min(younger, default=None)
     for backup in found.backups:

@@ -9,7 +9,7 @@ request of an old session is applied. What was written behind the index stays in
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from admin.backup import catalogue, points, sealing
+from admin.backup import points, reading, sealing
 from admin.backup.catalogue import Catalogue
 from admin.backup.failures import BackupDamaged, BackupGap
 from admin.backup.log_archive import Progress
@@ -76,7 +76,7 @@ def _plan(found: Catalogue, wanted: WantedPoint) -> tuple[RestorePlan, DecidedLo
         raise _hinted(BackupDamaged(f"the rows of backup {backup.index}: {why}"), found, point)
 
     def batches() -> Iterator[list[Entry]]:
-        return catalogue.batches(
+        return reading.batches(
             found.place,
             list(point.chain),
             after=backup.index,
@@ -203,7 +203,7 @@ def _rows_of(
     def pieces() -> Iterator[bytes]:
         done, all_ = 0, sum(each.size for each in backup.parts)
         for each in backup.parts:
-            yield catalogue.read_part(found.place, each)
+            yield reading.read_part(found.place, each)
             done += each.size
             progress("rows", done, all_)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from admin.backup import catalogue, points, sealing
+from admin.backup import catalogue, points, reading, sealing
 from admin.backup.catalogue import Catalogue
 from admin.backup.failures import BackupDamaged
 from admin.backup.log_archive import Progress
@@ -63,7 +63,7 @@ def _verify_rows(
         return
     check = RowsCheck()
     for part in backup.parts:
-        content = catalogue.read_part(found.place, part)
+        content = reading.read_part(found.place, part)
         check.feed(content)
         result.parts += 1
         result.bytes += len(content)
@@ -79,7 +79,7 @@ def _verify_log(
 ) -> None:
     """`sums`: of the entries at which parts begin and end; parts that meet have the same."""
     result.parts += 1
-    entries = catalogue.read_log(found.place, part)
+    entries = reading.read_log(found.place, part)
     result.bytes += part.part.size
     result.entries += len(entries)
     if part.cluster != found.cluster:
