@@ -16,8 +16,8 @@ from qsync.errors import Damaged
 class Catalogue:
     """All manifests of a place, of files that are there with their sizes; no file is read.
 
-    `lost`: what is wrong with the log and with manifests, and up to which index each may have led.
-    `torn`: by backup what is wrong with its rows, if anything is.
+    `lost`: what is wrong with the log, and up to which index each part may have led. Of backups, by
+    index, `torn`: what is wrong with the rows; `unread`: why the manifest cannot be read.
     """
 
     place: BackupPlace
@@ -27,11 +27,13 @@ class Catalogue:
     unfinished: list[int] = field(default_factory=list)
     lost: dict[str, int] = field(default_factory=dict)
     torn: dict[int, list[str]] = field(default_factory=dict)
+    unread: dict[int, str] = field(default_factory=dict)
 
     @property
     def damage(self) -> list[str]:
         """What is missing, cut short, or a manifest that cannot be read."""
-        return [*self.lost, *(why for each in self.torn.values() for why in each)]
+        rows = (why for each in self.torn.values() for why in each)
+        return [*self.unread.values(), *self.lost, *rows]
 
     @property
     def problems(self) -> list[str]:
@@ -49,6 +51,13 @@ class Catalogue:
             return []
         made = f"backup {backup.index} was made up to index {backup.last}"
         return [f"{made}, and the log behind it leads to {reach}"]
+
+    def hidden(self, index: int) -> list[str]:
+        """Return the damage without which something behind an index could be restored."""
+        lost = [why for why, upto in self.lost.items() if upto > index]
+        unread = [why for at, why in self.unread.items() if at > index]
+        short = (self.short(each) for each in self.backups if each.last > index)
+        return [*lost, *unread, *(why for each in short for why in each)]
 
     @property
     def sealed(self) -> bool:
@@ -196,7 +205,7 @@ def _load_backup(found: Catalogue, index: int) -> None:
         found.unfinished.append(index)
         return
     except BackupDamaged as error:
-        found.lost[error.message] = index
+        found.unread[index] = error.message
         return
     try:
         made = manifest.decode(BackupManifest, names.backup(index), content)
@@ -206,7 +215,7 @@ def _load_backup(found: Catalogue, index: int) -> None:
             [(part.name, names.rows_part(index, at)) for at, part in enumerate(made.parts, 1)],
         )
     except BackupDamaged as error:
-        found.lost[error.message] = index
+        found.unread[index] = error.message
         return
     found.backups.append(made)
     sizes = found.place.sizes(names.base(index))

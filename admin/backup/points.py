@@ -68,8 +68,10 @@ def find(found: Catalogue, wanted: WantedPoint) -> RestorePoint:
     index = _index(found, wanted)
     fitting = [each for each in backups if index is None or each.index <= index]
     if not fitting:
+        _check_older(found, wanted, backups[0].index if index is None else index)
+        which = "the oldest backup" if wanted.backup is None else f"backup {wanted.backup}"
         raise BackupGap(
-            f"{wanted} is before the oldest backup, which begins at index {backups[0].index}, "
+            f"{wanted} is before {which}, which begins at index {backups[0].index}, "
             f"{shown_time(backups[0].index_time)}"
         )
     for each in reversed(fitting):
@@ -133,13 +135,23 @@ def gaps(found: Catalogue) -> list[tuple[int, int]]:
 
 def _check_whole(found: Catalogue, wanted: WantedPoint, reach: int) -> None:
     """Check that no damage hides what was kept behind the last point. Raises BackupDamaged."""
-    lost = [why for why, upto in found.lost.items() if upto > reach]
+    lost = found.hidden(reach)
     if lost:
         more = f" and {how_many(len(lost) - 1, 'more problem')}" if len(lost) > 1 else ""
         before = f"`--to-index {reach}` restores all before it; " if reach else ""
         raise BackupDamaged(
             f"{wanted} cannot be restored: {lost[0]}{more}",
             hint=f"{before}another copy of the place may have the rest",
+        )
+
+
+def _check_older(found: Catalogue, wanted: WantedPoint, index: int) -> None:
+    """Check that no damage hides a backup from before the point. Raises BackupDamaged."""
+    for why in (why for at, why in found.unread.items() if at <= index):
+        raise BackupDamaged(
+            f"{wanted} cannot be restored: {why}",
+            hint=f"the oldest backup that can be read begins at index {found.backups[0].index}; "
+            "another copy of the place may have the other one",
         )
 
 

@@ -10,7 +10,7 @@ import pytest
 from admin.backup import catalogue, names, pruning, restoring
 from admin.backup.backups import Backups
 from admin.backup.catalogue import Catalogue
-from admin.backup.failures import BackupDamaged
+from admin.backup.failures import BackupDamaged, BackupGap
 from admin.backup.places import BackupPlace, Folder, open_place
 from admin.backup.points import WantedPoint
 from admin.backup.pruning import KeptBackups
@@ -140,6 +140,47 @@ def test_a_restore_and_its_dry_run_refuse_a_backup_that_lacks_its_rows(tmp_path:
         restoring.preview(found, WantedPoint())
     assert refused.value.hint == "`--backup 0` begins with an older one, and leads as far"
     restoring.preview(found, WantedPoint(backup="0"))
+
+
+@pytest.mark.parametrize("wanted", [WantedPoint(), WantedPoint(index=119), WantedPoint(time=9e9)])
+def test_the_end_of_the_log_that_a_backup_had_is_not_left_out_without_a_word(
+    tmp_path: Path, wanted: WantedPoint
+) -> None:
+    """Its last part is gone with its manifest; only the backup tells how far it led."""
+    history, made = lived(Folder(tmp_path))
+    assert history.last > 119
+    part = made.log[-1].part.name
+    for name in (part, names.log_manifest(part)):
+        (tmp_path / name).unlink()
+        found = catalogue.load(Folder(tmp_path))
+        with pytest.raises(BackupDamaged, match="cannot be restored: ") as refused:
+            restoring.plan(found, wanted)
+        assert f"`--to-index {found.reach(found.backups[0])}` restores all" in refused.value.hint
+    found = catalogue.load(Folder(tmp_path))
+    plan, _ = restoring.plan(found, WantedPoint(index=found.reach(found.backups[0])))
+    assert plan.index == found.reach(found.backups[0])
+
+
+def test_a_point_before_the_oldest_readable_backup_names_the_one_that_is_not(
+    tmp_path: Path,
+) -> None:
+    _, made = lived(Folder(tmp_path))
+    second = made.backups[1]
+    manifest = tmp_path / names.backup(0)
+    manifest.write_bytes(manifest.read_bytes()[:-9])
+    found = catalogue.load(Folder(tmp_path))
+    for wanted in (WantedPoint(index=second.index - 1), WantedPoint(time=1.0)):
+        with pytest.raises(BackupDamaged, match=f"{names.backup(0)} is no manifest") as refused:
+            restoring.plan(found, wanted)
+        assert f"begins at index {second.index};" in refused.value.hint
+    restoring.plan(found, WantedPoint())
+    restoring.plan(found, WantedPoint(index=second.index))
+
+
+def test_a_point_before_the_backup_that_was_named_is_said_to_be_that(tmp_path: Path) -> None:
+    _, made = lived(Folder(tmp_path))
+    with pytest.raises(BackupGap, match="index 5 is before backup 58, which begins at index 58"):
+        restoring.plan(made, WantedPoint(index=5, backup="58"))
 
 
 class Busy(Folder):
