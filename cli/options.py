@@ -44,21 +44,27 @@ class Duration(click.ParamType[float]):
 
 
 class Size(click.ParamType[int]):
-    """Bytes, written `64MiB`."""
+    """Bytes, written `64MiB`. `least`: not below this."""
 
     name = "size"
+
+    def __init__(self, *, least: int = 1) -> None:
+        self._least = least
 
     @override
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """Text to bytes, one at the least."""
+        """Text to bytes."""
         if isinstance(value, int):
             return value
         try:
-            return max(1, units.size(str(value)))
+            size = units.size(str(value))
         except ValueError as error:
             self.fail(f"{str(value)!r} {error}", param, ctx)
+        if size < self._least:
+            self.fail(f"{str(value)!r} is below {units.show_size(self._least)}", param, ctx)
+        return size
 
 
 class TargetOption(click.ParamType[list[str]]):

@@ -64,8 +64,10 @@ class Backups:
 
         `node`: take it from that one, else from a follower. `rate`: read at most so many bytes a
         second. Raises Unavailable, ForeignBackup and DiskFull; then there is none, and the same
-        call goes on from there.
+        call goes on from there. ConfigError for a rate below 1.
         """
+        if rate is not None and rate < 1:
+            raise ConfigError(f"create: a rate of {rate} bytes a second would never end")
         options = taking.TakingOptions(
             node=node, bytes_per_s=rate, say=self.say, progress=self.progress
         )

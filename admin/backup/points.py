@@ -52,7 +52,10 @@ class RestorePoint:
 
 def shown_time(seconds: float) -> str:
     """Return a time as people write it, in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError):  # before year 1, or behind 9999, once the zone is UTC
+        return f"{seconds:.0f} s since 1970"
 
 
 def find(found: Catalogue, wanted: WantedPoint) -> RestorePoint:

@@ -25,7 +25,16 @@ if TYPE_CHECKING:
     from admin.backup.catalogue import Catalogue
     from admin.backup.manifest import BackupManifest
 
+_EVERY_S_MIN = 0.01
+_RATE_MIN = 1024
+"""Below this a backup is as good as stopped."""
 _place = click.argument("place", metavar="DEST")
+_rate = click.option(
+    "--rate",
+    type=Size(least=_RATE_MIN),
+    metavar="SIZE",
+    help="Read at most this per second: 20MiB.",
+)
 
 
 @click.group(epilog=examples("qsync backup create /backups/a", "qsync backup verify /backups/a"))
@@ -42,7 +51,7 @@ def backup() -> None:
 @_place
 @key_options
 @click.option("--node", metavar="NODE", help="Read from this node. [default: a follower]")
-@click.option("--rate", type=Size(), metavar="SIZE", help="Read at most this per second: 20MiB.")
+@_rate
 @target_option
 @json_option
 def create(
@@ -79,10 +88,16 @@ backup.add_command(restore)
 @backup.command(epilog="Example: qsync backup archive s3://bucket/shop --target 10.0.0.1:3301")
 @_place
 @key_options
-@click.option("--every", type=Duration(), default="10s", show_default=True, help="The interval.")
+@click.option(
+    "--every",
+    type=Duration(least=_EVERY_S_MIN),
+    default="10s",
+    show_default=True,
+    help="The interval.",
+)
 @click.option("--once", is_flag=True, help="Exit when everything that is confirmed now is stored.")
 @click.option("--node", metavar="NODE", help="Read from this node. [default: a follower]")
-@click.option("--rate", type=Size(), metavar="SIZE", help="Read at most this per second: 20MiB.")
+@_rate
 @target_option
 def archive(
     *,

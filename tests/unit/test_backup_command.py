@@ -9,10 +9,12 @@ from random import Random
 
 import pytest
 
+from admin.backup.backups import Backups
 from admin.backup.new_cluster import UNREADY
 from admin.backup.places import Folder
 from cli.exits import Exit
 from cli.main import run
+from qsync.errors import ConfigError
 from tests.unit.backups import MadeHistory, begin, keep_log, keep_rows
 
 
@@ -182,3 +184,30 @@ def test_a_place_without_backups_is_named(
         assert "holds no backups of qsync" in capsys.readouterr().err
     assert run(["backup", "create", str(tmp_path / "new"), "-t", "127.0.0.1:1"]) == Exit.NO_NODE
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_moment_that_utc_has_no_date_for_is_before_or_behind_all(
+    tmp_path: Path, history: MadeHistory, time: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert history.last
+    command = ["backup", "restore", str(tmp_path / "place"), str(tmp_path / "n1"), "--dry-run"]
+    ended = run([*command, "--to-time", time])
+    said = capsys.readouterr().err
+    if time.startswith("0"):
+        assert (ended, "s since 1970 is before the oldest backup" in said) == (Exit.REFUSED, True)
+    else:
+        assert (ended, "the log that is kept ends at" in said) == (Exit.DONE, True)
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [(["--rate", "0B"], "'0B' is below 1KiB"), (["--every", "0s"], "'0s' is below 10ms")],
+)
+def test_a_backup_that_would_never_end_or_never_rest_is_refused(
+    tmp_path: Path, option: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["backup", "archive", str(tmp_path / "place"), *option]) == Exit.USAGE
+    assert said in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="would never end"):
+        Backups(str(tmp_path)).create("127.0.0.1:1", rate=0)
