@@ -237,10 +237,12 @@ def _load_logs(found: Catalogue) -> set[str]:
 
     Return the names of those that count for nothing, because they or their parts are damaged.
     It puts a longer part in the place of one that grows: the new manifest is there before the old
-    one goes, and that goes before its part. So what is missing was lost only if its manifest stays.
+    one goes, and that goes before its part. So what is missing was lost only if its manifest stays,
+    and no longer part has its entries: of two archives one may remove what the other is writing.
     """
     wrong: dict[str, str] = {}
     seen: set[str] = set()
+    gone: set[str] = set()
     there = set(reading.log_manifests(found.place))
     while fresh := there - seen:
         sizes = found.place.sizes(names.LOG)
@@ -251,10 +253,23 @@ def _load_logs(found: Catalogue) -> set[str]:
                 found.log.append(made)
             except (NoBackup, BackupDamaged) as error:
                 wrong[name] = error.message
+        gone |= {name for name in fresh if _part_of(name) not in sizes}
         seen |= fresh
         there = set(reading.log_manifests(found.place))
+    there -= {name for name in gone if _is_within(name, found.log)}
     found.lost |= {why: _led_to(name) for name, why in wrong.items() if name in there}
     return set(wrong)
+
+
+def _part_of(name: str) -> str:
+    """Return the part of a manifest, as its folder calls it."""
+    return name.rpartition("/")[2].removesuffix(names.MANIFEST_SUFFIX) + names.LOG_SUFFIX
+
+
+def _is_within(name: str, log: list[LogManifest]) -> bool:
+    """Whether a longer part has the entries that a manifest tells of, by its name."""
+    first, last = names.log_range(name)
+    return any(each.first <= first and last < each.last for each in log)
 
 
 def _led_to(name: str) -> int:

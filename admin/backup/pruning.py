@@ -33,7 +33,7 @@ class PrunePlan:
     """What goes, oldest first. `unfinished`: backups that were never finished, by their index.
 
     Of the log everything goes that the oldest kept backup has in its rows: `log`, and `orphans`,
-    files that a prune or an archive that was stopped has left without a manifest.
+    files that a prune or an archive that was stopped has left: parts or manifests alone.
     """
 
     kept: tuple[BackupManifest, ...]
@@ -68,7 +68,8 @@ def plan(found: Catalogue, kept: KeptBackups, *, now: float) -> PrunePlan:
     # In between nothing goes: what an older one is kept for leads over the newer ones.
     remaining = [each for each in found.backups if each.index >= oldest.index]
     _check(found, remaining)
-    whole = {each.part.name for each in found.log}
+    parts = {each.part.name for each in found.log}
+    whole = parts | {names.log_manifest(each) for each in parts}
     files = (f"{names.LOG}/{name}" for name in found.place.names(names.LOG))
     return PrunePlan(
         kept=tuple(remaining),
@@ -76,11 +77,7 @@ def plan(found: Catalogue, kept: KeptBackups, *, now: float) -> PrunePlan:
         unfinished=tuple(each for each in found.unfinished if each < oldest.index),
         log=tuple(each for each in found.log if each.last <= oldest.index),
         orphans=tuple(
-            name
-            for name in files
-            if name.endswith(names.LOG_SUFFIX)
-            and name not in whole
-            and names.log_last(name) <= oldest.index
+            name for name in files if name not in whole and names.log_last(name) <= oldest.index
         ),
     )
 

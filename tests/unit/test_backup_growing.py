@@ -131,6 +131,30 @@ def test_a_manifest_that_is_named_and_not_there_is_damage(tmp_path: Path) -> Non
     assert catalogue.load(place).damage == [f"{gone} is not there"]
 
 
+def test_a_manifest_without_the_part_that_another_archive_removed_is_no_damage(
+    tmp_path: Path,
+) -> None:
+    """Two archives write a part of the same name, and one replaces it between the other's writes.
+
+    The other one is killed then. A prune removes what it left.
+    """
+    history, place = lived(), Folder(tmp_path)
+    keep_rows(begin(place), history, 0)
+    archive = Growing(catalogue.load(place), history)
+    archive.keep(40)
+    (short,) = catalogue.load(place).log
+    name = names.log_manifest(short.part.name)
+    content = place.read(name)
+    last = archive.keep(60)
+    place.write(name, content)
+    found = catalogue.load(place)
+    assert (found.problems, found.reach(found.backups[0])) == ([], last)
+    assert verifying.verify(found, lambda *_: None).problems == []
+    keep_rows(found, history, last)
+    pruning.prune(found, pruning.plan(found, KeptBackups(last=1), now=0.0), lambda *_: None)
+    assert place.names(names.LOG) == []
+
+
 def test_what_a_stopped_backup_left_hides_nothing_that_an_archive_kept(tmp_path: Path) -> None:
     """Its parts are longer, and not all in them is decided by what is kept of the log."""
     history, place = lived(), Folder(tmp_path)
