@@ -15,8 +15,8 @@ from admin.backup.places import BackupPlace
 from admin.backup.taking import TakingOptions
 from admin.backup.throttle import Throttle
 from qsync import connect
-from qsync.consumer import ConsumerKind
-from qsync.errors import Compacted, ProtocolError, QsyncError, Unavailable
+from qsync.consumer import NAME_CHARACTERS_MAX, ConsumerKind
+from qsync.errors import AccessDenied, Compacted, ProtocolError, QsyncError, Unavailable
 
 EVERY_S: Final = 10.0
 """How often what was confirmed meanwhile is kept: so much may be lost with all nodes."""
@@ -54,13 +54,19 @@ class Archiver:
         """The addresses of nodes that do not have the log which follows."""
         self._refusal = ""
         """Why the cluster last refused to register the place; reported once."""
-        self._registered = 0
-        """The place of the consumer, as the cluster knows it."""
+        self._registered: int | None = None
+        """The place of the consumer, as the cluster knows it; None: it is to be told."""
+        self._id = ""
+        """The id of the place."""
 
     @property
     def name(self) -> str:
-        """The name of its consumer."""
-        return self._options.consumer or f"archive {self._place.url}"
+        """The name of its consumer: of its own for each place, also for two of the same path.
+
+        Two machines may archive to such, and the log is kept for the one that is behind.
+        """
+        name, id_ = f"archive {self._place.url}", f" {self._id}" if self._id else ""
+        return self._options.consumer or name[: NAME_CHARACTERS_MAX - len(id_)] + id_
 
     def run(self, *, once: bool = False) -> None:
         """Archive until interrupted; with `once` until all is kept that is confirmed now.
@@ -125,6 +131,7 @@ class Archiver:
             self._options.taking.say("there is no backup yet to begin with: one is made")
             taking.take_backup(self._place, self._seeds, self._options.taking)
             found = catalogue.load(self._place)
+        self._id = found.id
         self.log = _furthest(found, source)
         self._register(self.log.last)
         return self.log
@@ -137,7 +144,7 @@ class Archiver:
         log.copy_from(source, source.confirmed, self._throttle, self._options.taking.progress)
         self.parts += 1
         self._options.taking.say(f"kept up to index {log.last}, {log.written - before} bytes")
-        if log.last - self._registered >= ADVANCE_ENTRIES:
+        if self._registered is None or log.last - self._registered >= ADVANCE_ENTRIES:
             self._register(log.last)
 
     def _back_up_anew(self, missing: int, error: Compacted) -> None:
@@ -150,8 +157,11 @@ class Archiver:
         taking.take_backup(self._place, self._seeds, self._options.taking)
 
     def _register(self, index: int) -> None:
-        """Ask the cluster to keep the log after that entry; the archive needs no answer."""
-        self._registered = index
+        """Ask the cluster to keep the log after that entry; the archive needs no answer.
+
+        Without one it asks again when more is kept, unless it was told that it may not.
+        """
+        self._registered = None
         try:
             with connect(",".join(self._seeds), timeout=_CONNECT_S) as db:
                 at = db.consumers.register(
@@ -166,7 +176,10 @@ class Archiver:
                     f"{error.message}"
                 )
             self._refusal = error.message
+            if isinstance(error, AccessDenied):
+                self._registered = index
         else:
+            self._registered = index
             self._refusal = ""
 
 

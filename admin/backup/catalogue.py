@@ -1,5 +1,6 @@
 """The catalogue of a place: its backups, the log behind them, and how far each one leads."""
 
+import uuid
 from dataclasses import dataclass, field, replace
 
 from admin.backup import manifest, names, reading, sealing
@@ -22,6 +23,7 @@ class Catalogue:
 
     place: BackupPlace
     cluster: str
+    id: str = ""
     backups: list[BackupManifest] = field(default_factory=list)
     log: list[LogManifest] = field(default_factory=list)
     unfinished: list[int] = field(default_factory=list)
@@ -146,7 +148,7 @@ def _loaded(place: BackupPlace) -> Catalogue:
         ) from None
     about = manifest.decode(PlaceManifest, names.PLACE, content)
     sealing.check_sealed(place, about.seal, about.cluster)
-    found = Catalogue(place, about.cluster)
+    found = Catalogue(place, about.cluster, about.id)
     for folder in place.folders(names.BASE):
         if folder.isdecimal():
             _load_backup(found, int(folder))
@@ -170,8 +172,9 @@ def load_or_begin(place: BackupPlace, cluster: str) -> Catalogue:
                 f"{place.url} holds no backups, but other things: {', '.join(others[:5])}",
                 hint="name a place of its own, where nothing is yet",
             ) from None
-        place.write(names.PLACE, manifest.encode(_begun(place, cluster)))
-        return Catalogue(place, cluster)
+        about = _begun(place, cluster)
+        place.write(names.PLACE, manifest.encode(about))
+        return Catalogue(place, cluster, about.id)
     if found.cluster != cluster:
         raise ForeignBackup(
             f"{place.url} holds backups of cluster {found.cluster}, and this one is {cluster}"
@@ -191,11 +194,11 @@ def start_of(backup: BackupManifest) -> LogStart:
 
 
 def _begun(place: BackupPlace, cluster: str) -> PlaceManifest:
+    id_ = uuid.uuid4().hex[:12]
     if not isinstance(place, SealedPlace):
-        return PlaceManifest(cluster=cluster)
-    return PlaceManifest(
-        cluster=cluster, format=manifest.SEALED_FORMAT, seal=place.begin_seal(cluster)
-    )
+        return PlaceManifest(cluster=cluster, id=id_)
+    seal = place.begin_seal(cluster)
+    return PlaceManifest(cluster=cluster, id=id_, format=manifest.SEALED_FORMAT, seal=seal)
 
 
 def _load_backup(found: Catalogue, index: int) -> None:

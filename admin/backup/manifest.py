@@ -31,9 +31,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceManifest:
-    """The cluster of a place, and how it is sealed. Written first, never changed."""
+    """The cluster of a place, and how it is sealed. Written first, never changed.
+
+    `id`: tells it from other places, whatever they are called by whom; empty in former releases.
+    """
 
     cluster: str
+    id: str = ""
     format: int = FORMAT
     seal: PlaceSeal | None = None
 

@@ -1,5 +1,6 @@
 """A running node is backed up while it is written to, and a new cluster is made of the backup."""
 
+import functools
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,7 +8,16 @@ from pathlib import Path
 import pytest
 
 import qsync
-from admin.backup import Backups, catalogue, new_cluster, points, restoring, taking, verifying
+from admin.backup import (
+    Backups,
+    archiving,
+    catalogue,
+    new_cluster,
+    points,
+    restoring,
+    taking,
+    verifying,
+)
 from admin.backup.archiving import Archiver, ArchivingOptions
 from admin.backup.failures import (
     BackupDamaged,
@@ -22,7 +32,9 @@ from admin.backup.taking import TakingOptions
 from election.messages import Index
 from qsync.client.one_node import NodeConnection
 from qsync.config import NodeConfig
+from qsync.consumer import NAME_CHARACTERS_MAX
 from qsync.core.generation import generation_of
+from qsync.data import consumers
 from qsync.errors import Compacted, ConfigError, Overloaded, SnapshotLost
 from qsync.node.node import Node, open_node
 from qsync.node.snapshot_export import PIECE_BYTES_MAX, READERS_MAX
@@ -203,6 +215,47 @@ async def test_an_archive_whose_log_was_trimmed_begins_with_another_backup(
     with pytest.raises(BackupGap):
         restoring.plan(found, WantedPoint(index=gap))
     assert verifying.verify(found, lambda *_: None).whole
+
+
+@pytest.mark.pure
+async def test_an_archive_that_could_not_be_registered_asks_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When it keeps more, not only a thousand entries later; a quiet cluster may take days."""
+    said = list[str]()
+    options = ArchivingOptions(taking=TakingOptions(say=said.append))
+    async with running(tmp_path) as node, qsync.connect_async(node.address) as db:
+        await fill(node)
+        archiver = Archiver(Folder(tmp_path / "backups"), [node.address], options)
+        with monkeypatch.context() as patch:
+            patch.setattr(consumers, "CONSUMERS_MAX", 0)
+            patch.setattr(archiving, "_CONNECT_S", 0.5)
+            await aside(lambda: archiver.run(once=True))
+        assert any("may trim its log" in each for each in said)
+        assert await db.consumers.list() == []
+        last = (await db.space("t").replace([1, "later"])).index
+        await aside(lambda: archiver.run(once=True))
+        (there,) = await db.consumers.list()
+    assert (there.name, there.index >= last) == (archiver.name, True)
+
+
+async def test_two_places_of_the_same_path_are_two_consumers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on two machines; and the place stays the same one if it is named in another way."""
+    options = ArchivingOptions()
+    async with running(tmp_path) as node, qsync.connect_async(node.address) as db:
+        await fill(node)
+        for machine in ("a", "b"):
+            (tmp_path / machine).mkdir()
+            monkeypatch.chdir(tmp_path / machine)
+            archiver = Archiver(Folder(Path("backups")), [node.address], options)
+            await aside(functools.partial(archiver.run, once=True))
+        there = await db.consumers.list()
+        long = Archiver(Folder(Path("x" * 999)), [node.address], options)
+    assert [each.about for each in there] == ["backups"] * 2
+    assert {each.name.rpartition(" ")[0] for each in there} == {"archive backups"}
+    assert len(long.name) == NAME_CHARACTERS_MAX
 
 
 async def test_an_archive_asks_all_nodes_for_the_log_before_it_leaves_a_gap(
