@@ -104,6 +104,9 @@ class Archiver:
                 try:
                     self._keep(source, log)
                 except Compacted as error:
+                    if self._was_kept(log):
+                        log = self._begun(source)
+                        continue
                     self._trimmed.add(chosen.address)
                     if any(each.address not in self._trimmed for each in able):
                         self._options.taking.say(f"{error.message}; another node is asked")
@@ -146,6 +149,14 @@ class Archiver:
         self._options.taking.say(f"kept up to index {log.last}, {log.written - before} bytes")
         if self._registered is None or log.last - self._registered >= ADVANCE_ENTRIES:
             self._register(log.last)
+
+    def _was_kept(self, log: LogArchive) -> bool:
+        """Whether somebody else has kept what follows; then it is begun again behind that."""
+        found = catalogue.load(self._place)
+        further = LogArchive(found, last=log.last, crc=log.crc).last > log.last
+        if further:
+            self.log = None
+        return further
 
     def _back_up_anew(self, missing: int, error: Compacted) -> None:
         """Make another backup: no node has the log that follows any more."""

@@ -45,7 +45,7 @@ from tests.live import real
 from tests.node import three
 from tests.node.test_fault_hooks import aside
 from tests.node.test_rot import ROWS, fill, running, spoil, value
-from tests.node.test_trimmed_log import lived, trim
+from tests.node.test_trimmed_log import lived, trim, trim_to, written_snapshot
 
 SMALL = TakingOptions(part_bytes=4000)
 
@@ -256,6 +256,34 @@ async def test_two_places_of_the_same_path_are_two_consumers(
     assert [each.about for each in there] == ["backups"] * 2
     assert {each.name.rpartition(" ")[0] for each in there} == {"archive backups"}
     assert len(long.name) == NAME_CHARACTERS_MAX
+
+
+async def test_an_archive_goes_on_behind_what_another_one_kept_of_a_trimmed_log(
+    tmp_path: Path,
+) -> None:
+    """It was stopped for a while, such as with its machine: nothing is missing at the place."""
+    place, said = Folder(tmp_path / "backups"), list[str]()
+    options = ArchivingOptions(taking=TakingOptions(say=said.append))
+    async with running(tmp_path) as node, qsync.connect_async(node.address) as db:
+        await fill(node)
+        late = Archiver(place, [node.address], options)
+        await aside(lambda: late.run(once=True))
+        for number in range(20):
+            await db.space("t").replace([number, "the late one is stopped"])
+        await db.snapshot()
+        start = written_snapshot(node)
+        await aside(lambda: Archiver(place, [node.address], options).run(once=True))
+        trim_to(node, start)
+        last = (await db.space("t").replace([1, "later"])).index
+        assert late.log is not None
+        with pytest.raises(Compacted):
+            await aside(functools.partial(log_of, node, late.log.next))
+        await aside(lambda: late.run(once=True))
+    found = catalogue.load(place)
+    assert not any("another backup is made" in each for each in said)
+    (backup,) = found.backups
+    assert found.reach(backup) >= last
+    assert verifying.verify(found, lambda *_: None).whole
 
 
 async def test_an_archive_asks_all_nodes_for_the_log_before_it_leaves_a_gap(

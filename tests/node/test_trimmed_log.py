@@ -17,6 +17,7 @@ from admin.checker.verdict import Result
 from admin.evidence import inside
 from admin.evidence.collect import dump
 from election.messages import Index
+from qsync.core.logstart import LogStart
 from qsync.core.trimming import start_at, trim_log
 from qsync.node.assembly import open_storage
 from qsync.node.node import Node, open_node
@@ -31,15 +32,26 @@ LATER = 50
 
 async def trim(node: Node) -> Index:
     """A snapshot of all that is folded, and then the log begins behind it."""
-    storage, replicated_log = node.storage, node.replica.machine.replicated_log
+    start = written_snapshot(node)
+    trim_to(node, start)
+    return start.index
+
+
+def written_snapshot(node: Node) -> LogStart:
+    """Of all that is folded; where a log could begin behind it."""
+    storage = node.storage
     storage.spaces.sync()
     view = storage.spaces.view()
-    start = start_at(replicated_log, view.folded)
+    start = start_at(node.replica.machine.replicated_log, view.folded)
     write_snapshot(storage.directory.path / SNAPSHOTS, view, start)
     view.close()
-    trim_log(replicated_log, start)
-    storage.log.trim(start)
-    return start.index
+    return start
+
+
+def trim_to(node: Node, start: LogStart) -> None:
+    """The log begins behind a snapshot."""
+    trim_log(node.replica.machine.replicated_log, start)
+    node.storage.log.trim(start)
 
 
 async def lived(path: Path) -> Path:
