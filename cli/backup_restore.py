@@ -11,6 +11,7 @@ from cli.examples import examples
 from cli.options import json_option, set_options
 from cli.output import document, say, style
 from cli.render.bars import bars
+from qsync.units import how_many
 
 if TYPE_CHECKING:
     from admin.backup.restoring import RestorePlan
@@ -108,10 +109,11 @@ def _tell_plan(plan: "RestorePlan", what: str, **more: object) -> None:
             f"a clock went back: entry {plan.went_back} is left out, with all behind index "
             f"{plan.index}, though its time is not after that moment; --to-index can name it"
         )
+    entries = how_many(plan.index - backup.index, "entry")
     say(
         f"{what} index {plan.index} of cluster {plan.origin}: backup {backup.index} with "
-        f"{backup.rows} rows, and {plan.index - backup.index} entries of the log behind it; "
-        f"{plan.left_out} later ones are left out"
+        f"{how_many(backup.rows, 'row')}, and {entries} of the log behind it, without "
+        f"{how_many(plan.left_out, 'later entry')}"
     )
     if more:
         say(f"the new cluster is {more['cluster']}; its terms begin at {plan.term}")

@@ -284,7 +284,7 @@ def prune(
     say(
         f"{'would remove' if dry_run else 'removed'} {how_many(len(plan.backups), 'backup')} and "
         f"{how_many(len(plan.log) + len(plan.orphans), 'part')} of the log, {plan.bytes} bytes; "
-        f"{len(plan.kept)} backups stay, from index {plan.begins} on"
+        f"kept {how_many(len(plan.kept), 'backup')}, from index {plan.begins} on"
     )
 
 
