@@ -173,8 +173,9 @@ def load_or_begin(place: BackupPlace, cluster: str) -> Catalogue:
                 hint="name a place of its own, where nothing is yet",
             ) from None
         about = _begun(place, cluster)
-        place.write(names.PLACE, manifest.encode(about))
-        return Catalogue(place, cluster, about.id)
+        if place.write_new(names.PLACE, manifest.encode(about)):
+            return Catalogue(place, cluster, about.id)
+        found = load(place)  # somebody else has begun it just now, and sealed it with another salt
     if found.cluster != cluster:
         raise ForeignBackup(
             f"{place.url} holds backups of cluster {found.cluster}, and this one is {cluster}"

@@ -20,6 +20,8 @@ UNREADY: Final = ".new"
 """A file that is being written; it is never read."""
 _PASSWORD: Final = re.compile(r"(?<=://)([^/@:]*):[^/]*@")
 """In a URL, of who reaches it: the cluster's log and its status name places, for all to read."""
+_NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+"""Of file systems that give a file one name only."""
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -50,6 +52,13 @@ class BackupPlace(Protocol):
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file; it replaces one of that name. Raises DiskFull, BackupPlaceLost."""
+        ...
+
+    def write_new(self, name: str, content: bytes) -> bool:
+        """Write a file if none of that name is there; whether that is the one which is there now.
+
+        Of those that write it at the same time one does. Raises as `write`.
+        """
         ...
 
     def remove(self, name: str) -> None:
@@ -103,17 +112,21 @@ class Folder:
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file whole or not at all, whatever happens."""
-        path = self._path / name
-        unready = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{UNREADY}")
         with self._typed(name):
-            if not self._path.exists():
-                _make_folders(self._path.parent)
-                make_private(self._path)  # as a node's directory: it has all that is in one
-                _keep_name(self._path.parent)
-            _make_folders(path.parent)
-            # A folder that was there stays as it was, open to others perhaps; its files are not.
-            replace_with(unready, path, content, mode=FILE_OF_GROUP)
+            self._put(self._path / name, content)
+
+    def write_new(self, name: str, content: bytes) -> bool:
+        """Write a file whole or not at all, unless there is one."""
+        path = self._path / name
+        with self._typed(name):
+            fresh = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{UNREADY}")
+            self._put(fresh, content)
+            try:
+                is_new = _named(fresh, path)
+            finally:
+                fresh.unlink(missing_ok=True)
             _keep_name(path.parent)
+        return is_new
 
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""
@@ -128,6 +141,17 @@ class Folder:
                 each.unlink()
             if path.is_dir():
                 path.rmdir()
+
+    def _put(self, path: Path, content: bytes) -> None:
+        if not self._path.exists():
+            _make_folders(self._path.parent)
+            make_private(self._path)  # as a node's directory: it has all that is in one
+            _keep_name(self._path.parent)
+        _make_folders(path.parent)
+        unready = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{UNREADY}")
+        # A folder that was there stays as it was, open to others perhaps; its files are not.
+        replace_with(unready, path, content, mode=FILE_OF_GROUP)
+        _keep_name(path.parent)
 
     def _there(self, folder: str, *, folders: bool) -> list[str]:
         try:
@@ -201,6 +225,15 @@ class RemotePlace:
             self._files.makedirs(str(PurePosixPath(self._at(name)).parent), exist_ok=True)
             self._files.pipe_file(self._at(name), content)
 
+    def write_new(self, name: str, content: bytes) -> bool:
+        """Write a file unless there is one; two within one round trip find the later one."""
+        with self._typed(name):
+            self._files.invalidate_cache()
+            if self._files.exists(self._at(name)):
+                return False
+        self.write(name, content)
+        return self.read(name) == content
+
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""
         with self._typed(name):
@@ -254,6 +287,21 @@ def typed(error: OSError, place: str) -> DiskFull | BackupPlaceLost:
             hint="give it room, and the same command continues with the existing files",
         )
     return BackupPlaceLost(f"{place}: {said}")
+
+
+def _named(fresh: Path, path: Path) -> bool:
+    """Give a file that name if there is none. Without links two may do so at the same moment."""
+    try:
+        path.hardlink_to(fresh)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        if path.exists():
+            return False
+        fresh.replace(path)
+    return True
 
 
 def _make_folders(folder: Path) -> None:

@@ -158,12 +158,19 @@ class SealedPlace:
 
     def write(self, name: str, content: bytes) -> None:
         """Sealed, whole or not at all."""
+        self._place.write(name, self._as_sealed(name, content))
+
+    def write_new(self, name: str, content: bytes) -> bool:
+        """The same, unless there is one."""
+        return self._place.write_new(name, self._as_sealed(name, content))
+
+    def _as_sealed(self, name: str, content: bytes) -> bytes:
         if name != names.PLACE:
             if self._sealing is None or name.endswith(names.MANIFEST_SUFFIX):
                 content = _sealed(self._key, name, content)
             else:
                 content = self._sealing.seal(self._salt, name, content)
-        self._place.write(name, content)
+        return content
 
     def remove(self, name: str) -> None:
         """Let go of it, if it is there."""

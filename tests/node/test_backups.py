@@ -59,11 +59,18 @@ class Dying(Folder):
         self.written: list[str] = []
 
     def write(self, name: str, content: bytes) -> None:
+        self._count(name)
+        super().write(name, content)
+
+    def write_new(self, name: str, content: bytes) -> bool:
+        self._count(name)
+        return super().write_new(name, content)
+
+    def _count(self, name: str) -> None:
         if not self.left:
             raise BackupPlaceLost("the cable was pulled")
         self.left -= 1
         self.written.append(name)
-        super().write(name, content)
 
 
 async def is_restored(place: Folder, path: Path, rows: int, wanted: WantedPoint) -> NodeConfig:

@@ -1,5 +1,6 @@
 """A sealed place opens only with its key, and detects changes made without it."""
 
+import errno
 import json
 import shutil
 from collections.abc import Callable
@@ -9,11 +10,12 @@ from random import Random
 import pytest
 
 from admin.backup import catalogue, keys, manifest, names, restoring, verifying
+from admin.backup.catalogue import Catalogue
 from admin.backup.deriving import SECRET_CHARS_MIN
 from admin.backup.failures import BackupDamaged, BackupKeyRefused
 from admin.backup.manifest import PlaceManifest
 from admin.backup.new_cluster import NewNode
-from admin.backup.places import Folder
+from admin.backup.places import Folder, open_place
 from admin.backup.points import WantedPoint
 from admin.backup.sealing import SealedPlace
 from admin.doctor import facts
@@ -251,3 +253,48 @@ def test_a_file_without_a_key_is_refused(tmp_path: Path) -> None:
             keys.key_in(path)
     with pytest.raises(ConfigError, match="cannot be read"):
         keys.key_in(tmp_path / "none")
+
+
+class Contested(Folder):
+    """Somebody else begins there after it was found to be empty."""
+
+    first: Catalogue | None = None
+
+    def folders(self, folder: str) -> list[str]:
+        found = super().folders(folder)
+        if self.first is None:
+            self.first = begin(SealedPlace(Folder(self._path), SECRET))
+        return found
+
+
+def test_of_two_that_begin_a_place_at_once_both_use_the_same_seal(tmp_path: Path) -> None:
+    """Else nobody could open what the first one of them keeps there."""
+    history = MadeHistory(Random(5))
+    history.live(20)
+    contested = Contested(tmp_path)
+    later, first = begin(SealedPlace(contested, SECRET)), contested.first
+    assert first is not None
+    keep_log(first, history, 0, history.last)
+    keep_rows(first, history, history.last)
+    keep_rows(later, history, 0)
+    assert [each.index for each in catalogue.load(opened(tmp_path)).backups] == [0, history.last]
+    assert problems(tmp_path) == []
+    assert [each.name for each in tmp_path.iterdir() if each.is_file()] == [names.PLACE]
+
+
+def no_links(self: Path, target: Path) -> None:
+    raise PermissionError(errno.EPERM, "Operation not permitted", str(self), None, str(target))
+
+
+@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize("url", ["memory://new-files", "FOLDER"])
+def test_a_file_that_is_new_replaces_none(
+    tmp_path: Path, url: str, links: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not links:  # as on a share, or a stick
+        monkeypatch.setattr(Path, "hardlink_to", no_links)
+    place = open_place(str(tmp_path / "place") if url == "FOLDER" else url)
+    place.remove("a")
+    assert place.write_new("a", b"one")
+    assert not place.write_new("a", b"other")
+    assert (place.read("a"), place.names("")) == (b"one", ["a"])
