@@ -93,8 +93,8 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
     "LOST_WRITE": ErrorHelp(
         "The write was asynchronous: it was answered, and its leader was replaced before another "
         "node had it.",
-        "Read the space as it is, then watch from the index of that read. `box.info.lost` and the "
-        "archive of the node that had it keep the write.",
+        "Read the space without the receipt, and watch from the index of that read. "
+        "`box.info.lost` and the archive of the node that had it keep the write.",
     ),
     "SESSION_EXPIRED": ErrorHelp(
         "The client was silent for longer than `limits.session_ttl`, or the session was closed.",

@@ -251,11 +251,14 @@ class Compacted(QsyncError):
 
 
 class LostWrite(QsyncError):
-    """The write that a feed was to go on after is not in the log: it was answered and then cut."""
+    """The write of a receipt is not in the log, and never will be: it was answered and then cut.
+
+    Of a read that was to show it, or a feed that was to go on after it.
+    """
 
     code = "LOST_WRITE"
     number = 30
-    hint = "only asynchronous writes can be lost; read the space as it is, then watch from there"
+    hint = "only asynchronous writes can be lost; read the space as it is, and watch from there"
 
 
 class ProtocolError(QsyncError):

@@ -105,7 +105,7 @@ class ClientReads:
         if settled.refused is None:
             self._tickets.due.add(connection, self._serve, _Question(request, settled.place))
         else:
-            self._out.fail(connection, request.id, errors.NotLeader(settled.refused))
+            self._out.fail(connection, request.id, _refusal(request, settled))
 
     def serve(self) -> None:
         """Answer in turns. Nothing is decided meanwhile, so all these answers show one place."""
@@ -214,3 +214,11 @@ class ClientReads:
         if self._long is not None:
             self._long.scan.unpin()
             self._long = None
+
+
+def _refusal(request: verbs.RowsRequest, settled: ReadSettled) -> errors.QsyncError:
+    """Why the core refuses a read. That a receipt names a lost write no other node will deny."""
+    place, why = settled.place, settled.refused or ""
+    if place is None or request.level.consistency is not Consistency.AT_LEAST:
+        return errors.NotLeader(why)
+    return errors.LostWrite(why, details={"index": int(place.index), "term": int(place.term)})

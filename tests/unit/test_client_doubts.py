@@ -10,6 +10,7 @@ from qsync.errors import (
     Conflict,
     DuplicateKey,
     GivenUp,
+    LostWrite,
     NotLeader,
     Outcome,
     OutcomeUnknown,
@@ -212,3 +213,14 @@ def test_a_write_that_was_given_up_in_vain_is_done_when_it_is_resolved(under_way
     assert again.error is None
     assert isinstance(again.request, WriteRequest)
     assert again.request.ops == first.ops
+
+
+def test_a_read_that_was_to_show_a_lost_write_is_not_repeated() -> None:
+    stage = Stage("a:1")
+    ask = stage.get()
+    link = stage.accept("a:1")
+    (asked,) = stage.heard(link)
+    stage.refuse(link, asked, LostWrite("the receipt names an entry that is not in the log"))
+    assert isinstance(error_of(ask), LostWrite)
+    stage.pass_time(2.0)
+    assert stage.heard(link) == []
