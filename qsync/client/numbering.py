@@ -137,6 +137,10 @@ class Numbering:
         self._low = low
         return low
 
+    def is_forgotten(self, seq: int) -> bool:
+        """Return whether nobody will ask for it, though numbers did not run far ahead of it."""
+        return seq < self.low and self._next - seq <= self._span
+
     def refused(self, error: QsyncError) -> None:
         """Note how many outcomes a node keeps, if it refused a write because they are too many.
 

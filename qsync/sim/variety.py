@@ -16,6 +16,7 @@ LOSSES = (Fault.UNREACHABLE, Fault.SWAP, Fault.WIPE)
 HABITS = (
     *("floors", "schema", "stranger", "short_sessions", "own_settings", "little_room"),
     *("members", "snapshots", "retention", "users", "readers", "impatience", "task_order"),
+    "leaving",
 )
 """What clients, operators and nodes may also do. Half of all runs have some of it.
 
@@ -33,6 +34,7 @@ nodes write snapshots and trim their logs by themselves, as soon as they are a l
 `readers`: of those, readers of the log come, read on and go, so that it is kept for them.
 `impatience`: clients ask for the outcome of writes that are still under way, or give them up.
 `task_order`: the ready tasks of a process run in any order, and some of them a little later.
+`leaving`: the callers of some writes are cancelled, and ask for the outcome later.
 """
 RESETTLE = Fault.RESETTLE
 """The kind of trouble of `own_settings`."""
@@ -52,6 +54,8 @@ _READERS = 0.5
 _IMPATIENCE = 0.2
 """The share of all runs; drawn after all that."""
 _TASK_ORDER = 0.15
+"""The share of all runs; drawn after all that."""
+_LEAVING = 0.15
 """The share of all runs; drawn last of all."""
 _SIZES = (1, 2, 4, 7)
 _LAZY = (ElectionMode.VOTER, ElectionMode.OFF, ElectionMode.MANUAL)
@@ -160,6 +164,8 @@ def draw(plan: Plan, dice: RandomStream, *, nodes: int) -> Variety:
         habits = (*habits, "impatience")
     if dice.random() < _TASK_ORDER and "task_order" not in plan.without:
         habits = (*habits, "task_order")
+    if dice.random() < _LEAVING and "leaving" not in plan.without:
+        habits = (*habits, "leaving")
     has = frozenset(() if common else VARIETY) - frozenset(plan.without)
     count = plan.nodes or (size if "sizes" in has and size else nodes)
     # A voter that remains after removals must campaign.

@@ -24,7 +24,7 @@ from qsync.sim.kernel import entrusting, mutants
 from qsync.sim.kernel.chores import Chore
 from qsync.sim.kernel.client import Hand
 from qsync.sim.kernel.disk import KernelDisk
-from qsync.sim.kernel.impatience import Impatience
+from qsync.sim.kernel.impatience import LEAVING, Impatience
 from qsync.sim.kernel.looker import Looker
 from qsync.sim.kernel.machine import Computer, MemberMachine
 from qsync.sim.kernel.operators import NodeOperators
@@ -195,7 +195,10 @@ class World:
         for number in range(1, load.clients + 1):
             fresh_one = (number - 1) % load.hands == 0
             program = self._program(number, around) if fresh_one else hands[-1].program
-            hands.append(Hand(self._mind(number, load, wall), program, self._impatience(number)))
+            leaving = LEAVING if "leaving" in self.swarm.variety.habits else 0.0
+            asks = self._impatience("impatience", number, load.impatience)
+            leaves = self._impatience("leaving", number, leaving)
+            hands.append(Hand(self._mind(number, load, wall), program, asks, leaves))
         if "floors" in self.swarm.variety.habits:
             looks = replace(load, weights=(("read", 1),))
             for number, address in enumerate(addresses, start=load.clients + 1):
@@ -204,12 +207,11 @@ class World:
                 hands.append(Hand(self._mind(number, looks, wall), program))
         return hands
 
-    def _impatience(self, number: int) -> Impatience | None:
-        load = self.swarm.load
-        if not load.impatience:
+    def _impatience(self, habit: str, number: int, rate: float) -> Impatience | None:
+        if not rate:
             return None
-        dice = self.clockwork.dice(f"impatience {number}")
-        return Impatience(dice, rate=load.impatience, mean=load.timeout / EARLY)
+        dice = self.clockwork.dice(f"{habit} {number}")
+        return Impatience(dice, rate=rate, mean=self.swarm.load.timeout / EARLY)
 
     def _equip(self, machine: MemberMachine) -> None:
         """With operators, and with the parameters of its node in this run."""

@@ -41,7 +41,7 @@ BUDGETS = {
     "retry_renumbered": 10,
 }
 
-SELDOM = {"under_way_undoubted": 203}
+SELDOM = {"under_way_undoubted": 203, "answered_forgotten": 237}
 """A whole run of this seed notices it."""
 IN_A_CROWD = "no_turn_limit"
 UNNOTICED = {"silence_unnoticed", "client_in_any_cluster", *mutants.LIFELONG}

@@ -46,14 +46,23 @@ _NOBODY: Final = Replica(0)
 
 
 class Hand(ScriptedClient):
-    """One operation after another. `counts`: operations by name and result."""
+    """One operation after another. `counts`: operations by name and result.
+
+    `impatience`: it asks for the outcome of writes that are under way. `leaving`: of writes whose
+    callers were cancelled.
+    """
 
     def __init__(
-        self, mind: OperationGenerator, program: Program, impatience: Impatience | None = None
+        self,
+        mind: OperationGenerator,
+        program: Program,
+        impatience: Impatience | None = None,
+        leaving: Impatience | None = None,
     ) -> None:
         super().__init__(mind)
         self.program = program
         self._impatience = impatience
+        self._leaving = leaving
         self._history = program.around.history
         self._number = mind.number
         self._running = False
@@ -158,6 +167,10 @@ class Hand(ScriptedClient):
         self, ask: WriteOperation, make: Callable[[int], Request], sent: SentNumbers
     ) -> list[PendingRequest]:
         if ask.token is None:
+            left = None if self._leaving is None else self._leaving.draw()
+            if left is not None:
+                self.counts["cancelled"] += 1
+                return await self.program.write(make, sent, early=left, leaves=True)
             early = None if self._impatience is None else self._impatience.draw()
             asks = await self.program.write(make, sent, early=early)
             if early is not None and len(asks) > 1:

@@ -1,4 +1,4 @@
-"""How a client asks for the outcome of its write while that is still under way."""
+"""How a client asks for the outcome of its write before it has it."""
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -10,9 +10,16 @@ LONGER: Final = (1, 16)
 GIVES_UP: Final = 0.5
 """How often it prefers that the write is not done at all, if nobody has done it."""
 
+LEAVING: Final = 0.3
+"""How often the caller of a write is cancelled, in runs in which that happens."""
+
 
 class EarlyQuestion(NamedTuple):
-    """`after`: seconds from the beginning of the write. `again`: do it if nobody has done it."""
+    """Of a caller that waits for its write, or of one that was cancelled and knows its token.
+
+    `after`: seconds from the beginning of the write, or until it is cancelled and as long again.
+    `again`: do it if nobody has done it.
+    """
 
     after: float
     again: bool

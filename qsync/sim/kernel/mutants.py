@@ -265,10 +265,23 @@ NODES: Final[Mapping[str, Callable[[Node], None]]] = {
     **RETENTION,
     **LIFELONG,
 }
+
+
+def _answered_forgotten(program: Program) -> None:
+    """A write is forgotten as soon as it is answered, though its caller may still be cancelled."""
+
+    def note_token_known(ask: PendingRequest) -> None:
+        """Note nothing."""
+        del ask
+
+    program.core.numbering.note_token_known = note_token_known  # type: ignore[method-assign]  # a mutant
+
+
 CLIENTS: Final[Mapping[str, Callable[[Program], None]]] = {
     "doubt_forgotten": _doubt_forgotten,
     "doubt_unsaid": _doubt_unsaid,
     "retry_renumbered": _retry_renumbered,
     "under_way_undoubted": _under_way_undoubted,
+    "answered_forgotten": _answered_forgotten,
     "client_in_any_cluster": _client_in_any_cluster,
 }

@@ -14,6 +14,7 @@ from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.pump import Pump
 from qsync.core.consistency import Consistency
 from qsync.errors import Outcome
+from qsync.sim.canon import PropertyViolation
 from qsync.sim.history import SimHistory
 from qsync.sim.kernel.calls import Calls
 from qsync.sim.kernel.impatience import EarlyQuestion
@@ -130,15 +131,26 @@ class Program:
         await self._system.sleep(seconds)
 
     async def write(
-        self, request: Callable[[int], Request], sent: SentNumbers, *, early: EarlyQuestion | None
+        self,
+        request: Callable[[int], Request],
+        sent: SentNumbers,
+        *,
+        early: EarlyQuestion | None,
+        leaves: bool = False,
     ) -> list[PendingRequest]:
-        """Until its outcome is known, or finally unknown: all that was answered about it."""
+        """Until its outcome is known, or finally unknown: all that was answered about it.
+
+        `leaves`: its caller is cancelled, and asks `early` for the outcome.
+        """
         ask = self._submit(RetryKind.WRITE, request, sent=sent)
         asks = [ask]
-        if early is not None:
+        if early is not None and leaves:
+            asks = [await self._leave(ask, early, sent)]
+        elif early is not None:
             asks += await self._ask_early(ask, early, sent)
         for each in asks:
             await self._settled(each)
+            self.core.numbering.note_told(each)
         write = ask.request
         if (
             all(map(_is_unknown, asks))
@@ -148,6 +160,33 @@ class Program:
             asks.append(self._question(Token(write.session, write.seq), again=True))
             await self._settled(asks[-1])
         return asks
+
+    async def _leave(
+        self, ask: PendingRequest, early: EarlyQuestion, sent: SentNumbers
+    ) -> PendingRequest:
+        """Do what the client that ships does for a caller that has the token and is cancelled.
+
+        Return the question about the write, or the write itself if it was not sent.
+        """
+        numbering = self.core.numbering
+        numbering.note_token_known(ask)
+        self._turn()
+        until = self._system.now() + early.after
+        await Wait(done=partial(getattr, ask, "settled"), until=until)
+        ask.withdraw()
+        numbering.abandon(ask)
+        await self.sleep(early.after)
+        write = ask.request
+        assert isinstance(write, WriteRequest)
+        if not ask.sent_at or len(write.session) <= SEED_BYTES:
+            await Wait(done=lambda: ask.error is not None or ask.answer is not None)
+            return ask
+        token = Token(write.session, write.seq)
+        if token.session == numbering.id and numbering.is_forgotten(token.seq):
+            raise PropertyViolation(9, f"the client has forgotten {token}, whose caller may ask")
+        question = self._question(token, again=early.again, sent=sent)
+        numbering.note_token_known(question)
+        return question
 
     async def _ask_early(
         self, ask: PendingRequest, early: EarlyQuestion, sent: SentNumbers
