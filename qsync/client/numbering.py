@@ -80,6 +80,8 @@ class Numbering:
         self.unresolved: dict[int, WriteRequest] = {}
         self._noted: set[int] = set()
         """Numbers whose callers may know the token, and have no outcome yet."""
+        self._noted_before: set[Token] = set()
+        """Those of sessions that ended, until they get a number of the next one or end, too."""
         self._pending: set[int] = set()
         self._next = 1
         self._low = 1
@@ -104,7 +106,12 @@ class Numbering:
             return None
         if write.session == self.id:
             self._renew()
-        return self.assign(write)
+        again = self.assign(write)
+        former = Token(write.session, write.seq)
+        if former in self._noted_before:
+            self._noted_before.discard(former)
+            self._noted.add(again.seq)
+        return again
 
     def opened(self, id: bytes) -> None:
         """Note that the session is open: its writes bear this id from now on."""
@@ -189,6 +196,8 @@ class Numbering:
         """
         write = self._own(ask)
         if write is None:
+            if self._noted_before and isinstance(ask.request, WriteRequest):
+                self._noted_before.discard(Token(ask.request.session, ask.request.seq))
             return
         if known and write.seq not in self._noted:
             self.settled(write.seq)
@@ -248,6 +257,7 @@ class Numbering:
 
     def _renew(self) -> None:
         self._former.add(self.id)
+        self._noted_before |= {Token(self.id, seq) for seq in self._noted}
         self.id = self._dice.randbytes(SEED_BYTES)
         self.standing = SessionStanding.CLOSED
         self.unresolved.clear()

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 import sys
 from collections.abc import Iterator
 from typing import Final
@@ -12,9 +13,9 @@ from typing_extensions import override
 
 from qsync.client import calls, operations
 from qsync.client.blocking import Client
-from qsync.client.numbering import Token, parse_token
+from qsync.client.numbering import Numbering, Token, parse_token
 from qsync.client.options import WINDOW
-from qsync.client.pending_request import PendingRequest
+from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.sync.core_client import CoreClient
 from qsync.data.operation_kinds import Op
 from qsync.wire.verbs import WriteFlags, WriteRequest
@@ -349,3 +350,20 @@ def begun(stage: Stage, link: int) -> tuple[PendingRequest, WriteRequest]:
 def token_of(write: WriteRequest) -> Token:
     """The token of a request."""
     return Token(write.session, write.seq)
+
+
+def test_a_write_of_a_session_that_ended_is_kept_for_its_caller_under_its_new_number() -> None:
+    numbering = Numbering(random.Random(7))
+    numbering.opened(numbering.id + bytes(16))
+    write = numbering.assign(WriteRequest(1, b"", 0, 0, 0, [operations.replace("s", [1])]))
+    ask = PendingRequest(RetryKind.WRITE, write, b"", now=0.0, deadline=9.0)
+    numbering.note_token_known(ask)
+    again = numbering.reassign(write)
+    assert again is not None
+    ask.request = again
+    numbering.opened(numbering.id + bytes(16))
+    numbering.next_number()
+    numbering.ended(ask, known=True)
+    assert not numbering.is_forgotten(again.seq)
+    numbering.note_told(ask)
+    assert numbering.low > again.seq
