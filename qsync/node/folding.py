@@ -91,13 +91,12 @@ class Folding:
         self._timeline.stalls.woke()
 
     async def _regular(self, now: float) -> None:
-        self._absorb()
-        self._timeline.stalls.begin_piece()
-        try:
+        stalls = self._timeline.stalls
+        with stalls.piece(ABSORBING):
+            self._replica.absorb()
+        with stalls.piece(FOLDING):
             self.care.tick(now)
             self.comparing.tick(now)
-        finally:
-            self._timeline.stalls.end_piece(FOLDING)
         overlay = self._replica.raw.overlay
         few = not overlay.has_frozen and not overlay.is_full  # then writers wait for room
         if few and now - self._last < PATIENCE and not self.hurried:
@@ -109,13 +108,6 @@ class Folding:
             self._replica.machine.disk.write_confirmed()  # what is left is folded next time
         if self.hurried:
             self.durable = int(await self._effects.in_thread(self._spaces.sync))
-
-    def _absorb(self) -> None:
-        self._timeline.stalls.begin_piece()
-        try:
-            self._replica.absorb()
-        finally:
-            self._timeline.stalls.end_piece(ABSORBING)
 
     async def _fold_to(self, goal: Index) -> None:
         while self._replica.raw.folded < goal and await self._burst(goal):
@@ -141,14 +133,12 @@ class Folding:
     async def _in_steps(self, work: Generator[Wait | None, None, T]) -> T:
         stalls = self._timeline.stalls
         while True:
-            stalls.begin_piece()
-            try:
-                wait = next(work)
-            except StopIteration as done:
-                found: T = done.value
-                return found
-            finally:
-                stalls.end_piece(FOLDING)
+            with stalls.piece(FOLDING):
+                try:
+                    wait = next(work)
+                except StopIteration as done:
+                    found: T = done.value
+                    return found
             if wait is None:
                 await self._effects.give_way()
             else:

@@ -7,7 +7,8 @@ processor while others use it.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Final, Protocol
 
 SLOW_SECONDS: Final = 0.02
@@ -98,6 +99,15 @@ class Stalls:
             self._add(piece, self._cause(piece, seconds, used), seconds, used=used)
         if self._parts:
             self._parts.clear()
+
+    @contextmanager
+    def piece(self, name: str) -> Generator[None, None, None]:
+        """Measure the block as a piece of work."""
+        self.begin_piece()
+        try:
+            yield
+        finally:
+            self.end_piece(name)
 
     def asleep(self, seconds: float) -> None:
         """Note that the one sleeping task sleeps so long from now on, until `woke`."""
