@@ -192,10 +192,10 @@ class World:
         hands: list[Hand] = []
         wall: Wall = {}
         self.tokens = self.tokens.of_the_past()
+        leaving = LEAVING if "leaving" in self.swarm.variety.habits else 0.0
         for number in range(1, load.clients + 1):
             fresh_one = (number - 1) % load.hands == 0
             program = self._program(number, around) if fresh_one else hands[-1].program
-            leaving = LEAVING if "leaving" in self.swarm.variety.habits else 0.0
             asks = self._impatience("impatience", number, load.impatience)
             leaves = self._impatience("leaving", number, leaving)
             hands.append(Hand(self._mind(number, load, wall), program, asks, leaves))

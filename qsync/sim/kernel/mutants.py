@@ -244,6 +244,16 @@ def _under_way_undoubted(program: Program) -> None:
     core.resolve = resolve  # type: ignore[method-assign]  # a mutant
 
 
+def _answered_forgotten(program: Program) -> None:
+    """A write is forgotten as soon as it is answered, though its caller may still be cancelled."""
+
+    def note_token_known(ask: PendingRequest) -> None:
+        """Note nothing."""
+        del ask
+
+    program.core.numbering.note_token_known = note_token_known  # type: ignore[method-assign]  # a mutant
+
+
 def _client_in_any_cluster(program: Program) -> None:
     """A client takes any cluster that answers at its addresses for its own."""
     program.take_any_cluster()
@@ -265,18 +275,6 @@ NODES: Final[Mapping[str, Callable[[Node], None]]] = {
     **RETENTION,
     **LIFELONG,
 }
-
-
-def _answered_forgotten(program: Program) -> None:
-    """A write is forgotten as soon as it is answered, though its caller may still be cancelled."""
-
-    def note_token_known(ask: PendingRequest) -> None:
-        """Note nothing."""
-        del ask
-
-    program.core.numbering.note_token_known = note_token_known  # type: ignore[method-assign]  # a mutant
-
-
 CLIENTS: Final[Mapping[str, Callable[[Program], None]]] = {
     "doubt_forgotten": _doubt_forgotten,
     "doubt_unsaid": _doubt_unsaid,
