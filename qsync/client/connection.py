@@ -12,8 +12,8 @@ from typing import Final
 from election.messages import Replica
 from qsync.client import login
 from qsync.client.login import Credentials
-from qsync.client.lookups import Unresolved
 from qsync.errors import ConfigError, FailureReason, ForeignCluster, Unavailable
+from qsync.lookups import Unresolved
 from qsync.tls.errors import TlsFailed
 from qsync.tls.names import CertifiedName
 from qsync.wire import limits, proofs

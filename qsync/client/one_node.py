@@ -7,7 +7,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from election.messages import Replica
-from qsync.client import local_sockets, login, lookups, security, targets
+from qsync import lookups
+from qsync.client import local_sockets, login, security, targets
 from qsync.client.connection import HUNG_UP, PLAIN_HELLO, ClientConnection, unavailable
 from qsync.client.login import Credentials
 from qsync.client.security import ClientTls

@@ -10,16 +10,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Protocol
 
-from qsync.client import local_sockets, lookups, targets
+from qsync import lookups
+from qsync.client import local_sockets, targets
 from qsync.client.connection import reason
 from qsync.client.core import Core
 from qsync.client.effects import Close, Dial, Send
 from qsync.client.links import certify
-from qsync.client.lookups import Door, Lookup
 from qsync.client.response_timeout import FAR
 from qsync.client.security import ClientTls
 from qsync.client.sockets import ClientSocket
 from qsync.errors import ConfigError, QsyncError
+from qsync.lookups import Door, Lookup
 from qsync.socket_files import named
 from qsync.tls.errors import TlsFailed
 from qsync.tls.plain import StreamSocket
@@ -81,7 +82,7 @@ class _Sockets:
             local_sockets.check(path)
             return [(socket.AF_UNIX, path)]
         host, port = targets.split(address)
-        return lookups.known(host, port) or Lookup(host, port)
+        return lookups.begun(host, port)
 
 
 SYSTEM: Final[ClientSystem] = _Sockets()

@@ -6,9 +6,10 @@ from typing import Final
 import anyio
 import anyio.abc
 
-from qsync.client import local_sockets, lookups, targets
-from qsync.client.lookups import Door, Lookup
+from qsync import lookups
+from qsync.client import local_sockets, targets
 from qsync.client.security import ClientTls
+from qsync.lookups import Door, Lookup
 from qsync.socket_files import named
 from qsync.tls.names import CertifiedName
 
@@ -48,15 +49,14 @@ async def _doors(host: str, port: int) -> list[Door]:
 
     Raises OSError, UnicodeError.
     """
-    found = lookups.known(host, port)
-    if found is not None:
+    found = lookups.begun(host, port)
+    if not isinstance(found, Lookup):
         return found
-    lookup = Lookup(host, port)
     try:
-        await anyio.wait_readable(lookup.end)
-        return lookup.doors()
+        await anyio.wait_readable(found.end)
+        return found.doors()
     finally:
-        lookup.close()
+        found.close()
 
 
 async def _connected(doors: Sequence[Door]) -> anyio.abc.SocketStream:

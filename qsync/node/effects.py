@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from qsync.lookups import Door
 from qsync.store.beside import BackgroundWork
 from qsync.tls.plain import StreamSocket
 
@@ -21,8 +22,8 @@ class Socket(StreamSocket, Protocol):
     def accept(self) -> "tuple[Socket, Any]":
         """Accept the next connection, with its address. Raises OSError."""
 
-    def connect_ex(self, address: tuple[str, int], /) -> int:
-        """Begin to connect; return the number of an error, or 0."""
+    def connect_ex(self, address: tuple[Any, ...], /) -> int:
+        """Begin to connect to a door's address; return the number of an error, or 0."""
 
     def bind(self, address: tuple[str, int], /) -> None:
         """Bind the socket to an address. Raises OSError."""
@@ -61,6 +62,19 @@ class Event(Protocol):
 
     async def wait(self) -> None:
         """Wait until it has happened."""
+
+
+class PendingLookup(Protocol):
+    """A question to the resolver; its descriptor is readable as soon as there is an answer."""
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+
+    def doors(self) -> list[Door]:
+        """Return the addresses of the name. Raises OSError or UnicodeError, Unresolved before."""
+
+    def close(self) -> None:
+        """Ask no longer."""
 
 
 class Closable(Protocol):
@@ -115,6 +129,9 @@ class Effects(Clocks, Protocol):
 
     def socket(self, family: int) -> Socket:
         """Return a stream socket that is not connected. Raises OSError."""
+
+    def lookup(self, host: str, port: int) -> list[Door] | PendingLookup:
+        """Return the address that the host is itself, or the lookup of a name. Raises OSError."""
 
     def poll(self) -> Epoll:
         """Return an epoll."""

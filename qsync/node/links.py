@@ -4,10 +4,8 @@ Directed connections make one-way cuts of the network real, and an epoch is simp
 connection: what was acked over an older one does not count.
 """
 
-import errno
-import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from election.messages import Replica
@@ -15,9 +13,11 @@ from qsync import features
 from qsync.config import PeerConfig
 from qsync.core.inputs import Connected, Disconnected, Input
 from qsync.errors import NotMember, QsyncError
+from qsync.lookups import UNRESOLVED, Door
 from qsync.node import keepalive
 from qsync.node.addresses import AddressBook
-from qsync.node.connection import ClosedBy, Connection, nonblocking
+from qsync.node.connection import ClosedBy, Connection
+from qsync.node.dialling import LOOKUP_TIMEOUT, PeerDial
 from qsync.node.effects import Socket
 from qsync.node.reactor import Reactor
 from qsync.node.tls import NodeTls
@@ -31,6 +31,7 @@ from qsync.wire.session import Dialer, Greeting, Hello
 
 REDIAL_EARLIEST, REDIAL_LATEST = 0.02, 0.05
 """Seconds between attempts at first; each failure doubles them."""
+REDIAL_DOUBLINGS_MAX = 8
 REDIAL_DELAY_MAX = 1.0
 HANDSHAKE_TIMEOUT = 3.0
 """A peer that has not answered by then is dialled again."""
@@ -56,7 +57,9 @@ class PeerLink:
     next_dial: float = 0.0
     begun: float = 0.0
     connection: Connection | None = None
-    pending: Socket | None = None
+    dial: PeerDial | None = None
+    doors: list[Door] = field(default_factory=list)
+    """Where its name led last; nothing of an address that is no name."""
     message: str = ""
     refused: bool = False
     not_member: str = ""
@@ -129,7 +132,7 @@ class Links:
                 known.peer = peer
                 if moved:
                     self._abandon(known, f"it is at {peer.dialled} now")
-                    known.failures, known.next_dial = 0, self._now()
+                    known.failures, known.next_dial, known.doors = 0, self._now(), []
 
     def refusal(self) -> str | None:
         """Return which peer refuses this node as no member, in its words; None if none does."""
@@ -151,7 +154,7 @@ class Links:
             self._reactor.send(link.connection, data)
 
     def dial_due(self) -> float:
-        """Dial what is due, by the book as it is now. Returns when to call again."""
+        """PeerDial what is due, by the book as it is now. Returns when to call again."""
         if self.book.changed():
             self.follow()
         now = self._now()
@@ -165,9 +168,7 @@ class Links:
                 if link.status is LinkStatus.DOWN:
                     soonest = min(soonest, link.next_dial)
             elif link.status is not LinkStatus.UP:
-                if now - link.begun > HANDSHAKE_TIMEOUT:
-                    self._abandon(link, "no answer to the handshake")
-                soonest = min(soonest, link.begun + HANDSHAKE_TIMEOUT)
+                soonest = min(soonest, self._wait(link, now))
         return max(soonest, now + 0.005)
 
     def tick(self) -> None:
@@ -182,40 +183,39 @@ class Links:
             else:
                 self._reactor.send(connection, keepalive.ping(period))
 
+    def _wait(self, link: PeerLink, now: float) -> float:
+        """Give a link its time to come up. Returns when to look at it again."""
+        waited = now - link.begun
+        if link.dial is not None and link.dial.is_resolving:
+            link.dial.wait(waited)
+            if waited < LOOKUP_TIMEOUT:
+                return link.begun + LOOKUP_TIMEOUT
+        if waited > HANDSHAKE_TIMEOUT:
+            self._abandon(link, "no answer to the handshake")
+        return link.begun + HANDSHAKE_TIMEOUT
+
     def _abandon(self, link: PeerLink, why: str) -> None:
         if link.connection is not None:
             self._reactor.close(link.connection, why)
-        elif link.pending is not None:
-            self._reactor.forget(link.pending)
-            link.pending.close()
+        elif link.dial is not None:
+            why = UNRESOLVED if link.dial.is_resolving else why
+            link.dial.close()
             self._failed(link, why, refused=False)
 
     def _dial(self, link: PeerLink) -> None:
-        host, port = link.peer.dialled.host, link.peer.dialled.port
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        link.begun, sock = self._now(), None
-        try:
-            sock = nonblocking(self._reactor.effects.socket(family))
-            code = sock.connect_ex((host, port))
-        except OSError as error:  # also: no descriptor is left
-            if sock is not None:
-                sock.close()
-            self._failed(link, f"cannot dial {host}:{port}: {error}", refused=False)
-            return
-        if code in (0, errno.EINPROGRESS):
-            link.status, link.pending = LinkStatus.CONNECTING, sock
-            self._reactor.connecting(sock, lambda: self._dialled(link, sock))
-        else:
-            sock.close()
-            self._failed(link, _words(code), refused=code == errno.ECONNREFUSED)
+        link.begun, link.status = self._now(), LinkStatus.CONNECTING
+        link.dial = PeerDial(
+            self._reactor,
+            link.peer.dialled,
+            known=link.doors,
+            first=link.failures,
+            connected=lambda sock: self._dialled(link, sock),
+            failed=lambda why, refused: self._failed(link, why, refused=refused),
+        )
+        link.dial.begin_dial()
 
     def _dialled(self, link: PeerLink, sock: Socket) -> None:
-        link.pending = None
-        code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        if code:
-            sock.close()
-            self._failed(link, _words(code), refused=code == errno.ECONNREFUSED)
-            return
+        link.dial = None
         try:
             stream = sock if self.tls is None else self.tls.dialled(sock, link.peer.name)
         except (OSError, TlsFailed) as error:
@@ -286,19 +286,16 @@ class Links:
         if link.forgotten:
             return
         was_up = link.status is LinkStatus.UP
-        link.status, link.message = LinkStatus.DOWN, why
+        link.status, link.message, link.dial = LinkStatus.DOWN, why, None
         news = refused and not link.refused
         link.refused = refused
         if was_up or news:
             self._step(Disconnected(peer=Replica(link.peer.id), epoch=link.epoch, refused=refused))
         if was_up:
-            # Dial at once: a refusal says that the process is gone, and that is worth knowing.
+            # PeerDial at once: a refusal says that the process is gone, and that is worth knowing.
             link.failures, link.next_dial = 0, self._now()
         else:
-            delay = self._dice.uniform(REDIAL_EARLIEST, REDIAL_LATEST) * 2**link.failures
-            link.failures = min(link.failures + 1, 8)
+            doublings = min(link.failures, REDIAL_DOUBLINGS_MAX)
+            delay = self._dice.uniform(REDIAL_EARLIEST, REDIAL_LATEST) * 2**doublings
+            link.failures += 1
             link.next_dial = self._now() + min(delay, REDIAL_DELAY_MAX)
-
-
-def _words(code: int) -> str:
-    return errno.errorcode.get(code, str(code))

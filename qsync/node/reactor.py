@@ -15,7 +15,7 @@ from qsync.errors import QsyncError
 from qsync.node import refusals
 from qsync.node.connection import READABLE, WRITABLE, ClosedBy, Connection, Take
 from qsync.node.due import Due
-from qsync.node.effects import Effects, Socket
+from qsync.node.effects import Effects, PendingLookup, Socket
 from qsync.node.listener import Accept, Listener
 from qsync.node.system import SYSTEM
 from qsync.node.unfinished import UnfinishedRequests
@@ -82,7 +82,7 @@ class Reactor:
         self._poll = effects.poll()
         self._calls = _Calls(begin, turn, survive, unfinished)
         self._connections: dict[int, Connection] = {}
-        self._connecting: dict[int, tuple[Socket, Callable[[], None]]] = {}
+        self._connecting: dict[int, tuple[Socket | PendingLookup, Callable[[], None]]] = {}
         self._doors: dict[int, Listener] = {}
         self._dirty: list[Connection] = []
         self._waiting: deque[Connection] = deque()
@@ -101,15 +101,20 @@ class Reactor:
         self._doors[sock.fileno()] = Listener(sock, accept, self.effects.spare)
         self._poll.register(sock.fileno(), READABLE)
 
-    def connecting(self, sock: Socket, done: Callable[[], None]) -> None:
-        """Watch a socket that is being connected; `done` is called when it is, or has failed."""
-        self._connecting[sock.fileno()] = sock, done
-        self._poll.register(sock.fileno(), WRITABLE)
+    def connecting(
+        self, pending: Socket | PendingLookup, done: Callable[[], None], mask: int = WRITABLE
+    ) -> None:
+        """Watch a socket that is being connected, or the lookup of a name, which is READABLE.
 
-    def forget(self, sock: Socket) -> None:
-        """Stop watching a socket that was being connected."""
-        if self._connecting.pop(sock.fileno(), None) is not None:
-            self._poll.unregister(sock.fileno())
+        `done` is called when it is, or has failed.
+        """
+        self._connecting[pending.fileno()] = pending, done
+        self._poll.register(pending.fileno(), mask)
+
+    def forget(self, pending: Socket | PendingLookup) -> None:
+        """Stop watching what was not connected, or not resolved."""
+        if self._connecting.pop(pending.fileno(), None) is not None:
+            self._poll.unregister(pending.fileno())
 
     def add(self, connection: Connection) -> None:
         """Watch a connection."""
@@ -133,8 +138,8 @@ class Reactor:
         """Close everything."""
         for connection in self.connections():
             self.close(connection, "the node stops")
-        for sock, _ in self._connecting.values():
-            sock.close()
+        for pending, _ in self._connecting.values():
+            pending.close()
         self._connecting.clear()
         for door in self._doors.values():
             door.close()

@@ -19,6 +19,7 @@ from typing import Final
 
 import trio
 
+from qsync import lookups
 from qsync.form import form
 from qsync.node.effects import Effects, Epoll, Event, Socket, Usage
 from qsync.node.listener import connections_allowed
@@ -38,6 +39,7 @@ class NodeSystem:
     secret = staticmethod(secrets.token_bytes)
     give_way = staticmethod(trio.lowlevel.checkpoint)
     sleep = staticmethod(trio.sleep)
+    lookup = staticmethod(lookups.begun)
     connections_allowed = staticmethod(connections_allowed)
 
     def __init__(self, token: trio.lowlevel.TrioToken | None = None) -> None:

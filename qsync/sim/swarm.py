@@ -36,8 +36,8 @@ class SwarmTiming:
 class Weather:
     """What links do to packets. Times in seconds; `loss`: how often one is sent once more.
 
-    `stragglers`: how often what a client sends is on its way for so long that its session may be
-    over when it arrives.
+    `stragglers`: how often a client's bytes are on their way until its session may be over.
+    `unresolved`: how often the resolver is slow to answer a node, or does not know the name.
     """
 
     delay_min: float
@@ -47,6 +47,7 @@ class Weather:
     late_delay: float
     dial_delay: float
     stragglers: float
+    unresolved: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +251,7 @@ EVERYTHING = (*NAMES, *FLAWS, *VARIETY, *HABITS, *OPERATIONS, RECOVERIES)
 _RARE = frozenset({"tune"})
 _SELDOM, _OFTEN = (0, 0, 1), (0, 1, 3, 9)
 _BY_HABIT, _HABITUAL = ("schema", "stranger"), 2
-_STRAGGLERS, _NAPS, _IMPATIENCE = 0.02, 0.02, 0.5
+_STRAGGLERS, _NAPS, _IMPATIENCE, _UNRESOLVED = 0.02, 0.02, 0.5, 0.5
 
 
 def draw(plan: Plan, dice: RandomStream, more: RandomStream) -> Swarm:
@@ -318,12 +319,10 @@ def _weather(dice: RandomStream, beat: float, without: frozenset[str], variety: 
         late_delay=beat * dice.choice((1, 2, 3)),
         dial_delay=beat * dice.choice((0.1, 1.0)),
         stragglers=_STRAGGLERS if "short_sessions" in variety.habits else 0.0,
+        unresolved=_UNRESOLVED if "slow_names" in variety.habits else 0.0,
     )
-    return replace(
-        drawn,
-        loss=0.0 if "loss" in without else drawn.loss,
-        late=0.0 if "late" in without else drawn.late,
-    )
+    loss = 0.0 if "loss" in without else drawn.loss
+    return replace(drawn, loss=loss, late=0.0 if "late" in without else drawn.late)
 
 
 def _platter(dice: RandomStream, beat: float, without: frozenset[str]) -> DiskFlaws:

@@ -16,7 +16,7 @@ LOSSES = (Fault.UNREACHABLE, Fault.SWAP, Fault.WIPE)
 HABITS = (
     *("floors", "schema", "stranger", "short_sessions", "own_settings", "little_room"),
     *("members", "snapshots", "retention", "users", "readers", "impatience", "task_order"),
-    "leaving",
+    *("leaving", "slow_names"),
 )
 """What clients, operators and nodes may also do. Half of all runs have some of it.
 
@@ -34,7 +34,8 @@ nodes write snapshots and trim their logs by themselves, as soon as they are a l
 `readers`: of those, readers of the log come, read on and go, so that it is kept for them.
 `impatience`: clients ask for the outcome of writes that are still under way, or give them up.
 `task_order`: the ready tasks of a process run in any order, and some of them a little later.
-`leaving`: the callers of some writes are cancelled, and ask for the outcome later.
+`leaving`: the callers of some writes are cancelled, and ask for the outcome later. `slow_names`:
+nodes dial each other by name, and the resolver often answers late, never, or that there is none.
 """
 RESETTLE = Fault.RESETTLE
 """The kind of trouble of `own_settings`."""
@@ -56,6 +57,8 @@ _IMPATIENCE = 0.2
 _TASK_ORDER = 0.15
 """The share of all runs; drawn after all that."""
 _LEAVING = 0.15
+"""The share of all runs; drawn after all that."""
+_SLOW_NAMES = 0.1
 """The share of all runs; drawn last of all."""
 _SIZES = (1, 2, 4, 7)
 _LAZY = (ElectionMode.VOTER, ElectionMode.OFF, ElectionMode.MANUAL)
@@ -166,6 +169,8 @@ def draw(plan: Plan, dice: RandomStream, *, nodes: int) -> Variety:
         habits = (*habits, "task_order")
     if dice.random() < _LEAVING and "leaving" not in plan.without:
         habits = (*habits, "leaving")
+    if dice.random() < _SLOW_NAMES and "slow_names" not in plan.without:
+        habits = (*habits, "slow_names")
     has = frozenset(() if common else VARIETY) - frozenset(plan.without)
     count = plan.nodes or (size if "sizes" in has and size else nodes)
     # A voter that remains after removals must campaign.

@@ -14,12 +14,12 @@ import anyio.abc
 import pytest
 
 import qsync
-from qsync.client import lookups
-from qsync.client.lookups import Lookup, Unresolved
+from qsync import lookups
 from qsync.client.one_node import NodeConnection
 from qsync.client.one_node_aio import AsyncNodeConnection
 from qsync.client.streams import open_stream
 from qsync.errors import FailureReason, Unavailable
+from qsync.lookups import Lookup, Unresolved
 from tests.node.test_fault_hooks import aside
 from tests.node.test_rot import running
 

@@ -6,7 +6,7 @@ from enum import Enum, auto
 from urllib.parse import urlsplit
 
 from admin.checker.spark.failures import NoSpark
-from qsync.client.lookups import connected
+from qsync.lookups import connected
 
 LOCAL = "local[*]"
 LOOPBACK = "127.0.0.1"

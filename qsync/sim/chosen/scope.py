@@ -96,6 +96,7 @@ class ChosenScope:
                 late_delay=LATE_S,
                 dial_delay=DELAY_S,
                 stragglers=0.0,
+                unresolved=0.0,
             ),
             platter=DiskFlaws(
                 write_delay=DELAY_S,

@@ -1,14 +1,17 @@
 """The kernel calls of shipped code, here into a simulated kernel."""
 
 import random
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from qsync.lookups import Door
 from qsync.node.effects import Epoll as AnyPoll
 from qsync.node.effects import Event, Usage
 from qsync.sim.dice import Jitter
 from qsync.sim.kernel.disk import LONG_S, KernelDisk
+from qsync.sim.kernel.lookups import SimulatedLookup
 from qsync.sim.kernel.poll import Happening, SimulatedPoll, Wait
 from qsync.sim.kernel.process import KernelProcess
 from qsync.sim.kernel.streams import NEVER, SimulatedSocket
@@ -56,6 +59,7 @@ class Calls(ClockCalls):
         super().__init__(process)
         self._disk = disk
         self._dice = process.machine.room.clockwork.dice(f"process {process.name}")
+        self._names = process.machine.room.clockwork.dice(f"names {process.name}")
 
     def dice(self) -> random.Random:
         """For jitter."""
@@ -72,6 +76,13 @@ class Calls(ClockCalls):
         """A socket that is not connected."""
         self.process.enter()
         return SimulatedSocket(self.process, self.process.machine.number)
+
+    def lookup(self, host: str, port: int) -> list[Door] | SimulatedLookup:
+        """A name is known at once, unless this cluster has a slow resolver."""
+        door = socket.AF_INET, (host, port)
+        if not self._names.chance(self.process.machine.room.unresolved):
+            return [door]
+        return SimulatedLookup(self.process, door, self._names)
 
     def poll(self) -> SimulatedPoll:
         """Poll for sockets of this process."""

@@ -226,7 +226,7 @@ class Net:
         self.held_up.clear()
         self.refusing.clear()
         self.rejecting.clear()
-        self.weather = replace(self.weather, late=0.0, loss=0.0, stragglers=0.0)
+        self.weather = replace(self.weather, late=0.0, loss=0.0, stragglers=0.0, unresolved=0.0)
         for pair in pairs:
             self.blocked[pair] = 1
         self.unblock(pairs)

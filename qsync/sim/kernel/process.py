@@ -44,6 +44,10 @@ class ProcessRoom(Protocol):
     def net(self) -> SocketNet:
         """All connections."""
 
+    @property
+    def unresolved(self) -> float:
+        """How often the resolver is slow to answer, or does not know a name."""
+
     def task_order(self, process: str) -> TaskOrder:
         """How a new process of that name runs its tasks."""
 

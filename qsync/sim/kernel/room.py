@@ -63,6 +63,11 @@ class SimulatedKernel:
         self.fatal: Exception | None = None
         self._waits: list[float] = []
 
+    @property
+    def unresolved(self) -> float:
+        """How often the resolver is slow to answer, or does not know a name."""
+        return self.net.weather.unresolved
+
     def task_order(self, process: str) -> TaskOrder:
         """How a new process of that name runs its tasks."""
         if "task_order" not in self.swarm.variety.habits:

@@ -114,6 +114,7 @@ def _weather(plan: Plan, dice: RandomStream) -> Weather:
         late_delay=dice.choice((0.5, 5.0)),
         dial_delay=dice.choice((0.05, 0.5)),
         stragglers=dice.choice((0.0, 0.0, 0.02)),
+        unresolved=0.0,
     )
     return replace(
         drawn,

@@ -1,9 +1,12 @@
 """The addresses of a host's name, looked up by a thread: whoever asks waits as long as it likes.
 
+Clients and nodes alike never ask the resolver where other work would wait for its answer.
+
 The system's resolver takes no deadline, and can take for ever. The thread does not keep the process
 from its end, and there is one for each name, however often it is asked for.
 """
 
+import errno
 import ipaddress
 import os
 import select
@@ -25,7 +28,10 @@ class Unresolved(TimeoutError):
 
 
 class Lookup:
-    """A question to the resolver. `end` can be read as soon as it has answered. Close it."""
+    """A question to the resolver. `end` can be read as soon as it has answered. Close it.
+
+    Raises OSError if the process may have no more descriptors or threads.
+    """
 
     def __init__(self, host: str, port: int) -> None:
         self.end, told = socket.socketpair()
@@ -37,8 +43,15 @@ class Lookup:
             search.asked.append(told)
             if is_new:
                 _searches[host, port] = search
-        if is_new:
+        if not is_new:
+            return
+        try:
             threading.Thread(target=search.run, name="qsync-lookup", daemon=True).start()
+        except RuntimeError as error:
+            no_thread = OSError(errno.EAGAIN, str(error))
+            search.answer(no_thread)
+            self.end.close()
+            raise no_thread from None
 
     def doors(self) -> list[Door]:
         """All addresses of the name. Raises OSError or UnicodeError, and Unresolved before that."""
@@ -48,6 +61,10 @@ class Lookup:
         if isinstance(found, Exception):
             raise found
         return found
+
+    def fileno(self) -> int:
+        """Of `end`."""
+        return self.end.fileno()
 
     def wait(self, seconds: float) -> list[Door]:
         """Wait so long at most. Raises as `doors` does."""
@@ -74,16 +91,20 @@ def known(host: str, port: int) -> list[Door] | None:
     return _resolved(host, port)
 
 
+def begun(host: str, port: int) -> list[Door] | Lookup:
+    """The address that the host is itself, or the lookup of a name. Raises OSError."""
+    return known(host, port) or Lookup(host, port)
+
+
 def look_up(host: str, port: int, seconds: float) -> list[Door]:
     """All addresses of a host. Raises OSError or UnicodeError, Unresolved after so many seconds."""
-    found = known(host, port)
-    if found is not None:
+    found = begun(host, port)
+    if not isinstance(found, Lookup):
         return found
-    lookup = Lookup(host, port)
     try:
-        return lookup.wait(seconds)
+        return found.wait(seconds)
     finally:
-        lookup.close()
+        found.close()
 
 
 def connected(host: str, port: int, seconds: float) -> socket.socket:
@@ -117,10 +138,13 @@ class _Search:
 
     def run(self) -> None:
         try:
-            self.found = _resolved(*self._name)
+            self.answer(_resolved(*self._name))
         except (OSError, UnicodeError) as error:
-            self.found = error
+            self.answer(error)
+
+    def answer(self, found: list[Door] | Exception) -> None:
         with _lock:
+            self.found = found
             _searches.pop(self._name, None)
             for each in self.asked:
                 each.send(b"\0")  # its end alone would not show while a fork has a copy
