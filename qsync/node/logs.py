@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from qsync.config.sections import LogFormat, LogLevel
 from qsync.happenings import Gravity, severity_of
+from qsync.node.line_writer import LEFT_OUT, LineWriter
 
 LOGGER: Final = logging.getLogger("qsync.node")
 LOGGER.addHandler(logging.NullHandler())
@@ -31,8 +32,6 @@ LINES_AT_ONCE: Final = 20
 """How many lines of one event may follow each other..."""
 LINE_SECONDS: Final = 1.0
 """...then one in so many seconds; what is left out is counted, and said with the next."""
-LEFT_OUT: Final = "left_out"
-"""The field with the number of lines of that event that are missing before this one."""
 _BARE: Final = frozenset(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:/+-[]*@,"
 )
@@ -97,12 +96,13 @@ def to_stderr(level: LogLevel, form: LogFormat) -> None:
     LOGGER.propagate = False
     for each in list(LOGGER.handlers):
         LOGGER.removeHandler(each)
+        each.close()
     if level is LogLevel.OFF:
         LOGGER.addHandler(logging.NullHandler())
         return
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter() if form is LogFormat.JSON else TextFormatter())
-    LOGGER.addHandler(handler)
+    writer = LineWriter(sys.stderr.fileno())
+    writer.setFormatter(JsonFormatter() if form is LogFormat.JSON else TextFormatter())
+    LOGGER.addHandler(writer)
     LOGGER.setLevel(LEVELS[Gravity(level.value)])
 
 

@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import re
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,7 +12,8 @@ import pytest
 
 from qsync.config.sections import LogFormat, LogLevel
 from qsync.node import logs
-from qsync.node.logs import LEFT_OUT, LINE_SECONDS, LINES_AT_ONCE, NodeLog
+from qsync.node.line_writer import LEFT_OUT
+from qsync.node.logs import LINE_SECONDS, LINES_AT_ONCE, NodeLog
 
 
 class Clock:
@@ -29,13 +31,18 @@ def _written(
     monkeypatch: pytest.MonkeyPatch, level: LogLevel, form: LogFormat
 ) -> Iterator[io.StringIO]:
     to = io.StringIO()
-    monkeypatch.setattr("sys.stderr", to)
     before = logs.LOGGER.level, logs.LOGGER.propagate, list(logs.LOGGER.handlers)
-    logs.to_stderr(level, form)
-    try:
-        yield to
-    finally:
-        logs.LOGGER.level, logs.LOGGER.propagate, logs.LOGGER.handlers[:] = before
+    with tempfile.TemporaryFile("w+") as file:
+        monkeypatch.setattr("sys.stderr", file)
+        logs.to_stderr(level, form)
+        try:
+            yield to
+        finally:
+            for each in logs.LOGGER.handlers:
+                each.flush()
+            logs.LOGGER.level, logs.LOGGER.propagate, logs.LOGGER.handlers[:] = before
+            file.seek(0)
+            to.write(file.read())
 
 
 def test_a_line_of_text_has_time_severity_node_event_and_fields(
