@@ -56,6 +56,7 @@ HAPPENINGS: Final[dict[str, HappeningKind]] = {
     "mishap": _error("met a mistake of qsync itself, which cost one connection: {error}"),
     "stalled": _warning("stood still for {ms} ms: {cause}"),
     "no_local_socket": _warning("has no socket for the owner of its directory: {why}"),
+    "own_name_unknown": _warning("waits to listen, since {name} is not known: {why}"),
     "refused": _warning("refused a connection: {told}", "refused a connection: {why}"),
     "certificate_read": _info("uses new certificates, which are good until {expires}"),
     "certificate_refused": _warning("cannot use the new files of its certificates: {error}"),

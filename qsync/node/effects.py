@@ -25,7 +25,7 @@ class Socket(StreamSocket, Protocol):
     def connect_ex(self, address: tuple[Any, ...], /) -> int:
         """Begin to connect to a door's address; return the number of an error, or 0."""
 
-    def bind(self, address: tuple[str, int], /) -> None:
+    def bind(self, address: tuple[Any, ...], /) -> None:
         """Bind the socket to an address. Raises OSError."""
 
     def listen(self, backlog: int, /) -> None:

@@ -100,10 +100,17 @@ def to_stderr(level: LogLevel, form: LogFormat) -> None:
     if level is LogLevel.OFF:
         LOGGER.addHandler(logging.NullHandler())
         return
-    writer = LineWriter(sys.stderr.fileno())
+    writer = _writer()
     writer.setFormatter(JsonFormatter() if form is LogFormat.JSON else TextFormatter())
     LOGGER.addHandler(writer)
     LOGGER.setLevel(LEVELS[Gravity(level.value)])
+
+
+def _writer() -> logging.Handler:
+    try:
+        return LineWriter(sys.stderr.fileno())
+    except OSError:  # a program has put something else there, which has no descriptor
+        return logging.StreamHandler(sys.stderr)
 
 
 def _parts(record: logging.LogRecord) -> tuple[dict[str, object], dict[str, str]]:

@@ -11,6 +11,7 @@ from qsync.config import NodeConfig
 from qsync.core.inputs import Input
 from qsync.errors import StoreError
 from qsync.faultpoints import FaultPoints
+from qsync.lookups import Door
 from qsync.member import MEMBERS_MAX
 from qsync.node import guard, handshake, info, local_socket, logs, mishaps
 from qsync.node.addresses import AddressBook
@@ -27,6 +28,7 @@ from qsync.node.listener import not_listening
 from qsync.node.logins import Logins
 from qsync.node.loop import EXPIRY, Loop, LoopObserver
 from qsync.node.old_copies import withdraw
+from qsync.node.own_address import own_door
 from qsync.node.queries import NodeQueries
 from qsync.node.reactor import Reactor
 from qsync.node.requests import ClientRequests
@@ -209,14 +211,13 @@ class Node:
         """The fault points of this node."""
         return self.queries.fault_hooks.points
 
-    def listen(self) -> None:
+    def listen(self, door: Door) -> None:
         """Bind. Raises ConfigError when the address is taken, or is not of this machine."""
         host, port = self.config.listen.host, self.config.listen.port
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        sock = self.reactor.effects.socket(family)
+        sock = self.reactor.effects.socket(door[0])
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            sock.bind((host, port))
+            sock.bind(door[1])
             sock.listen(1024)
         except OSError as error:
             sock.close()
@@ -372,8 +373,10 @@ async def open_node(
     """Open the directory, listen and serve; at the end hand over leadership and close.
 
     Raises StoreError (locked, foreign, full, damaged...), or ConfigError, also for an address
-    that is in use.
+    that is in use, or whose name stays unknown.
     """
+    log = logs.NodeLog(config.node.name, config.cluster.name)
+    door = await own_door(config.listen, log)
     storage = open_storage(config, files=files)
     try:
         node = Node(config, storage, NodeSystem(trio.lowlevel.current_trio_token()))
@@ -381,8 +384,8 @@ async def open_node(
         storage.close()
         raise
     try:
-        node.timeline.told = logs.NodeLog(config.node.name, config.cluster.name).tell
-        node.listen()
+        node.timeline.told = log.tell
+        node.listen(door)
         local_socket.listen(node, config.node.dir)
         async with trio.open_nursery() as nursery:
             node.start()

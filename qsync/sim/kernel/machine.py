@@ -29,6 +29,7 @@ from qsync.sim.kernel.process import NO_STRIKE, KernelProcess
 from qsync.sim.kernel.room import SimulatedKernel
 from qsync.sim.kernel.shelf import DirectoryShelf
 from qsync.sim.kernel.snapshots import KernelSnapshot
+from qsync.sim.kernel.streams import FAMILY
 from qsync.sim.kernel.watch import KernelObserver
 from qsync.store.contract import Identity
 
@@ -218,7 +219,7 @@ class MemberMachine(MemberView):
         self.remodel(node.replica)
         self.rebuild(node)
         self._looker.started(self.me, node.replica)
-        node.listen()
+        node.listen((FAMILY, (self.config.listen.host, self.config.listen.port)))
         node.start()
         process.spawn(*node.tasks())
 

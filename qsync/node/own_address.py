@@ -1,0 +1,54 @@
+"""Where a node listens: its own name may not be known yet when its machine or pod starts."""
+
+import socket
+from typing import Final
+
+import trio
+
+from qsync import lookups
+from qsync.config import Address
+from qsync.errors import ConfigError
+from qsync.lookups import Door, Lookup
+from qsync.node.logs import NodeLog
+
+UNKNOWN_S_MAX: Final = 60.0
+"""Seconds for a name that the resolver does not know; one without an answer is awaited for ever."""
+RETRY_S: Final = 1.0
+
+
+async def own_door(address: Address, log: NodeLog) -> Door:
+    """Return the address to listen on, of IPv4 if there is one; wait until its name is resolved.
+
+    Raises ConfigError after `UNKNOWN_S_MAX` if the name stays unknown.
+    """
+    until = trio.current_time() + UNKNOWN_S_MAX
+    while True:
+        try:
+            doors = await _doors(address)
+        except UnicodeError as error:
+            raise _unknown(address, str(error)) from None
+        except OSError as error:
+            if error.errno != socket.EAI_AGAIN and trio.current_time() >= until:
+                raise _unknown(address, error.strerror or str(error)) from None
+            log.tell("own_name_unknown", {"name": address.host, "why": error.strerror})
+            await trio.sleep(RETRY_S)
+        else:
+            return min(doors, key=lambda door: door[0] != socket.AF_INET)
+
+
+async def _doors(address: Address) -> list[Door]:
+    found = lookups.begun(address.host, address.port)
+    if not isinstance(found, Lookup):
+        return found
+    try:
+        await trio.lowlevel.wait_readable(found.end)
+        return found.doors()
+    finally:
+        found.close()
+
+
+def _unknown(address: Address, why: str) -> ConfigError:
+    return ConfigError(
+        f"listen = {address}: {address.host} is not known: {why}",
+        hint="write a name of this machine that DNS or /etc/hosts knows, or its address",
+    )
