@@ -177,7 +177,7 @@ class Core:
             for payload in payloads:
                 number, answer = replies.decode(payload)
                 ask = link.inflight.pop(number, None)
-                if ask is not None and not ask.settled:
+                if ask is not None and ask.id in self._asks:
                     self._answered(link, ask, answer, now)
             link.word_by = response_timeout.word_after(link, now)
         except QsyncError as error:
@@ -242,6 +242,9 @@ class Core:
     def _answered(
         self, link: ClientLink, ask: PendingRequest, answer: list[object] | QsyncError, now: float
     ) -> None:
+        if ask.settled:
+            self._settle(ask, now, retry_policy.WITHDRAWN)
+            return
         if isinstance(answer, QsyncError):
             self._refused(link, ask, answer, now)
             return

@@ -100,11 +100,12 @@ class PendingRequest:
         return self.settled_at is not None
 
     def withdraw(self) -> None:
-        """Let nobody send it any more, unless it was sent: its caller has gone.
+        """Let nobody send it any more, unless it is a write that was sent: its caller has gone.
 
-        The core drops it when it meets it next.
+        The core drops it when it meets it next, with the answer that may still come.
         """
-        if not self.sent_at and not self.doubted and self.settled_at is None:
+        sent = bool(self.sent_at) or self.doubted
+        if self.settled_at is None and (not sent or self.kind is RetryKind.READ):
             self.settled_at = self.asked_at
 
     @property

@@ -29,7 +29,7 @@ from qsync.errors import (
 )
 from qsync.wire.verbs import WriteRequest
 
-WITHDRAWN: Final = Unavailable("its caller went away before it was sent")
+WITHDRAWN: Final = Unavailable("its caller went away before it was answered")
 
 
 def judge(ask: PendingRequest, error: QsyncError, *, direct: bool) -> QsyncError | None:

@@ -11,6 +11,7 @@ import cbor2
 import pytest
 from typing_extensions import override
 
+from election.messages import Index, Position, Term
 from qsync.client import calls, operations
 from qsync.client.blocking import Client
 from qsync.client.numbering import Numbering, Token, parse_token
@@ -18,6 +19,8 @@ from qsync.client.options import WINDOW
 from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.sync.core_client import CoreClient
 from qsync.data.operation_kinds import Op
+from qsync.errors import Overloaded, Unavailable
+from qsync.wire import replies
 from qsync.wire.verbs import WriteFlags, WriteRequest
 from tests.unit.interruptions import at_line, interrupt
 from tests.unit.test_client_core import Stage, write_of
@@ -143,6 +146,47 @@ def sources_of_ctrl_c() -> Iterator[list[object]]:
     """Rows, and Ctrl-C after some of them are begun."""
     yield from ([number, "x"] for number in range(WINDOW))
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("how", ["lost", "refused", "begun anew"])
+def test_a_read_whose_caller_has_gone_is_not_asked_once_more(how: str) -> None:
+    """A cluster that just came back, or has too much to do, would work for nobody."""
+    stage = Stage("a:1")
+    gone = stage.get(timeout=math.inf)
+    link = stage.accept("a:1")
+    (request,) = stage.heard(link)
+    if how == "refused":
+        stage.refuse(link, request, Overloaded("too much to do"))
+        assert not gone.settled
+    gone.withdraw()
+    if how == "lost":
+        stage.drop(link)
+    elif how == "begun anew":
+        stage.core.restart(stage.now)
+    kept = stage.get()
+    stage.pass_time(1.0)
+    if how != "refused":
+        link = stage.accept("a:1")
+    (request,) = stage.heard(link)
+    assert request.id == kept.id
+    assert isinstance(gone.error, Unavailable), "nothing is kept of it"
+
+
+def test_the_late_answer_to_a_read_whose_caller_has_gone_is_nobodys() -> None:
+    stage = Stage("a:1")
+    gone = stage.get(timeout=math.inf)
+    link = stage.accept("a:1")
+    (late,) = stage.heard(link)
+    gone.withdraw()
+    kept = stage.get()
+    (request,) = stage.heard(link)
+    place = Position(Term(1), Index(3))
+    stage.reply(link, replies.row(late.id, cbor2.dumps([1, "old"]), read_from=place))
+    assert gone.answer is None
+    assert isinstance(gone.error, Unavailable), "nothing is kept of it"
+    assert not kept.settled
+    stage.reply(link, replies.row(request.id, cbor2.dumps([1, "new"]), read_from=place))
+    assert calls.outcome(kept, calls.get("s", 1).read) == [1, "new"]
 
 
 def test_a_write_that_was_sent_is_not_withdrawn() -> None:
