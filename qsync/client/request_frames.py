@@ -60,6 +60,7 @@ def renumber(ask: PendingRequest, numbering: Numbering, waiting: SendQueues) -> 
         # Held writes have numbers of the session that ended: a node must say so of each.
         waiting.release()
     ask.request, ask.frame = again, frame_of(again)
+    ask.sent_at = 0.0  # what was sent is not done, and this was not sent
     return True
 
 

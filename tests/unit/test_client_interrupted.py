@@ -19,7 +19,7 @@ from qsync.client.options import WINDOW
 from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.sync.core_client import CoreClient
 from qsync.data.operation_kinds import Op
-from qsync.errors import Overloaded, Unavailable
+from qsync.errors import Overloaded, SessionExpired, Unavailable
 from qsync.wire import replies
 from qsync.wire.verbs import WriteFlags, WriteRequest
 from tests.unit.interruptions import at_line, interrupt
@@ -411,3 +411,19 @@ def test_a_write_of_a_session_that_ended_is_kept_for_its_caller_under_its_new_nu
     assert not numbering.is_forgotten(again.seq)
     numbering.note_told(ask)
     assert numbering.low > again.seq
+
+
+def test_a_write_of_an_ended_session_is_not_sent_once_more_for_a_caller_without_a_token() -> None:
+    """It gets a number of the next session, which has no name yet. Seed 96."""
+    stage = Stage("a:1")
+    link = stage.opened()
+    ask = stage.put()
+    stage.refuse(link, write_of(stage.heard(link)), SessionExpired("ttl"))
+    ask.withdraw()
+    stage.core.numbering.abandon(ask)
+    stage.pass_time(0.3)
+    kept = stage.put()
+    stage.commit(link, write_of(stage.heard(link)))  # of the session
+    stage.commit(link, write_of(stage.heard(link)))
+    assert kept.answer is not None
+    assert isinstance(ask.error, Unavailable)
