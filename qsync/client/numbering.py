@@ -215,8 +215,10 @@ class Numbering:
     def abandon(self, ask: PendingRequest) -> None:
         """Keep a write for `resolve` even once it is answered: its caller has gone with the token.
 
-        While its session has no name nobody has a token, and nothing was sent.
+        So it gets no other number any more. While its session has no name nobody has a token, and
+        nothing was sent.
         """
+        ask.doubted = ask.doubted or bool(ask.sent_at)
         write = self._own(ask)
         if write is None:
             return

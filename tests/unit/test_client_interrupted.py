@@ -427,3 +427,28 @@ def test_a_write_of_an_ended_session_is_not_sent_once_more_for_a_caller_without_
     stage.commit(link, write_of(stage.heard(link)))
     assert kept.answer is not None
     assert isinstance(ask.error, Unavailable)
+
+
+@pytest.mark.parametrize("renewed", [False, True])
+def test_the_token_that_a_cancelled_caller_has_stays_the_token_of_its_write(renewed: bool) -> None:
+    """Else it asks for a number that ended, and has no token while the next session has no name.
+
+    `renewed`: when it goes, another write has begun the next session already. Seed 7700000426.
+    """
+    stage = Stage("a:1")
+    link = stage.opened()
+    ask, other = stage.put(), stage.put()
+    first, second = stage.heard(link)
+    assert isinstance(first, WriteRequest)
+    if renewed:
+        stage.refuse(link, second, SessionExpired("ttl"))
+        stage.commit(link, stage.heard(link)[0])  # of the session
+        stage.commit(link, write_of(stage.heard(link)))
+        assert other.answer is not None
+    ask.withdraw()
+    stage.core.numbering.abandon(ask)
+    stage.refuse(link, first, SessionExpired("ttl"))
+    assert isinstance(ask.request, WriteRequest)
+    assert (ask.request.session, ask.request.seq) == (first.session, first.seq)
+    assert ask.settled
+    assert stage.heard(link) == []
