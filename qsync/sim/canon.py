@@ -52,6 +52,7 @@ PROPERTIES = {
     19: "stored state is bounded",
     20: "one history in a cluster",
     21: "no log for a node that is no member",
+    22: "nothing for a caller that has gone",
 }
 """The ten of protocol.md, and: no exception of our own code (0); a healed cluster comes to rest
 (11); client histories are linearizable (12); operators get answers (13); any two quorums have a
@@ -62,7 +63,8 @@ that was confirmed before (17, security.md); no node receives an entry that its 
 length of its life (19); a cluster recovered from one survivor has the survivor's whole log, terms
 above all older ones, one voter at first, no peer and no client of the old cluster, and none of its
 sessions (20, membership.md M8); a leader sends no entry to a node that is no member, and to a
-removed one none behind its removal (21, membership.md M4 f).
+removed one none behind its removal (21, membership.md M4 f); a client sends no read whose caller
+has gone, and no write of one that has no token (22).
 """
 
 

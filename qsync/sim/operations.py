@@ -44,7 +44,18 @@ class WriteOperation:
     token: Token | None = None
 
 
-Ask = ReadOperation | WriteOperation
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionOperation:
+    """A transaction of several steps on lists: what is done, the key, and the value of an append.
+
+    `get` a row, read all rows in `pages`, `append`, `try` an append at once, `undo` an append.
+    """
+
+    keys: int
+    steps: Sequence[tuple[str, int, int]]
+
+
+Ask = ReadOperation | WriteOperation | TransactionOperation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +69,8 @@ class OperationResult:
     seq: int = 0
     consistency: str = ""
     floor: Position = NOWHERE
+    done: Sequence[list[object]] = ()
+    """The steps of a transaction with what they read."""
 
     @property
     def ok(self) -> bool:

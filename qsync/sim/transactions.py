@@ -8,12 +8,15 @@ from qsync.sim.operations import (
     Place,
     ReadOperation,
     Steps,
+    TransactionOperation,
     WriteOperation,
 )
 from qsync.sim.repertoire import QUESTIONS, Begun, Drawer, OperationGenerator
 from qsync.sim.spaces import LISTS, REGISTERS
 
 STEPS_MAX = 4
+_APPENDS = ("append", "try")
+_STEPS = ("get", "pages", "append", "try", "undo")
 
 
 class ReadSet:
@@ -148,11 +151,31 @@ def _count(mind: OperationGenerator) -> Begun:
     return operation, steps()
 
 
+def _interactive(mind: OperationGenerator) -> Begun:
+    """Steps of a transaction of the client that ships; it writes at the end."""
+    whats = [mind.dice.choice(_STEPS) for _ in range(mind.dice.randint(0, STEPS_MAX - 1))]
+    steps = [(what, mind.key(), mind.unique()) for what in (*whats, "append")]
+    operation = OperationRecord(
+        name="interactive",
+        f="txn",
+        space="lists",
+        value=[["append", key, value] for what, key, value in steps if what in _APPENDS],
+    )
+
+    def taken() -> Steps:
+        told = yield TransactionOperation(keys=mind.load.keys, steps=steps)
+        if told.ok:
+            operation.value = list(told.done)
+
+    return operation, taken()
+
+
 DRAWERS: dict[str, Drawer] = {
     **QUESTIONS,
     "txn": _txn,
     "swap": _swap,
     "move": _move,
     "count": _count,
+    "interactive": _interactive,
 }
 """All client operations, by name."""

@@ -21,10 +21,11 @@ from qsync.sim.floors import Tokens, Wall, floors_of
 from qsync.sim.history import SimHistory
 from qsync.sim.invariants import Invariants
 from qsync.sim.kernel import entrusting, mutants
+from qsync.sim.kernel.caller import departures_of, kept_for_nobody
 from qsync.sim.kernel.chores import Chore
 from qsync.sim.kernel.client import Hand
 from qsync.sim.kernel.disk import KernelDisk
-from qsync.sim.kernel.impatience import LEAVING, Impatience
+from qsync.sim.kernel.impatience import EARLY, Impatience
 from qsync.sim.kernel.looker import Looker
 from qsync.sim.kernel.machine import Computer, MemberMachine
 from qsync.sim.kernel.operators import NodeOperators
@@ -50,8 +51,6 @@ LITTLE_ROOM, SELDOM = 200, 2.0
 """A limit of row bytes for a few rows, and how many times less often such a node folds."""
 CALM: Final = 10
 """How many times less often users and readers act in a long life."""
-EARLY: Final = 64
-"""An impatient client waits for this part of its timeout, on average."""
 CLUSTER: Final = str(uuid.UUID(int=7))
 
 
@@ -192,13 +191,12 @@ class World:
         hands: list[Hand] = []
         wall: Wall = {}
         self.tokens = self.tokens.of_the_past()
-        leaving = LEAVING if "leaving" in self.swarm.variety.habits else 0.0
         for number in range(1, load.clients + 1):
             fresh_one = (number - 1) % load.hands == 0
             program = self._program(number, around) if fresh_one else hands[-1].program
-            asks = self._impatience("impatience", number, load.impatience)
-            leaves = self._impatience("leaving", number, leaving)
-            hands.append(Hand(self._mind(number, load, wall), program, asks, leaves))
+            mind = self._mind(number, load, wall)
+            leaves = departures_of(self.clockwork, self.swarm, number)
+            hands.append(Hand(mind, program, self._impatience(number), leaves))
         if "floors" in self.swarm.variety.habits:
             looks = replace(load, weights=(("read", 1),))
             for number, address in enumerate(addresses, start=load.clients + 1):
@@ -207,11 +205,12 @@ class World:
                 hands.append(Hand(self._mind(number, looks, wall), program))
         return hands
 
-    def _impatience(self, habit: str, number: int, rate: float) -> Impatience | None:
-        if not rate:
+    def _impatience(self, number: int) -> Impatience | None:
+        load = self.swarm.load
+        if not load.impatience:
             return None
-        dice = self.clockwork.dice(f"{habit} {number}")
-        return Impatience(dice, rate=rate, mean=self.swarm.load.timeout / EARLY)
+        dice = self.clockwork.dice(f"impatience {number}")
+        return Impatience(dice, rate=load.impatience, mean=load.timeout / EARLY)
 
     def _equip(self, machine: MemberMachine) -> None:
         """With operators, and with the parameters of its node in this run."""
@@ -315,6 +314,9 @@ class World:
         busy = [client.busy_with for client in self.clients if not client.idle]
         if busy:
             return f"waiting: {busy}"
+        kept = [why for each in self.programs if (why := kept_for_nobody(each.core)) is not None]
+        if kept:
+            return f"clients keep what nobody asks for: {kept}"
         waiting = self.waiting()
         if waiting:
             return f"operators wait: {waiting}"

@@ -41,7 +41,16 @@ BUDGETS = {
     "retry_renumbered": 10,
 }
 
-SELDOM = {"under_way_undoubted": 203, "answered_forgotten": 237}
+SELDOM = {
+    "under_way_undoubted": 203,
+    "answered_forgotten": 25,
+    "told_remembered": 13,
+    "left_read_repeated": 22,
+    "left_write_sent": 13,
+    "left_number_reused": 25,
+    "left_transaction_committed": 18,
+    "left_commit_denied": 25,
+}
 """A whole run of this seed notices it."""
 IN_A_CROWD = "no_turn_limit"
 UNNOTICED = {"silence_unnoticed", "client_in_any_cluster", *mutants.LIFELONG}

@@ -4,7 +4,7 @@
 import os
 import time
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from qsync.client import calls, observing
@@ -14,7 +14,7 @@ from qsync.client.core import Core
 from qsync.client.login import Credentials
 from qsync.client.numbering import SessionStanding, Token, parse_token
 from qsync.client.options import WINDOW, seconds_of
-from qsync.client.pending_request import PendingRequest
+from qsync.client.pending_request import Observe, PendingRequest
 from qsync.client.rows import Receipt
 from qsync.client.sync.database import Database
 from qsync.errors import QsyncError, Unavailable
@@ -25,15 +25,18 @@ T = TypeVar("T")
 class CoreClient(Database):
     """The calls to a cluster through a core. Subclasses say how one waits.
 
-    `timeout`: seconds for each call unless it says otherwise.
+    `timeout`: seconds for each call unless it says otherwise. `now`: monotonic seconds.
     """
 
-    def __init__(self, core: Core, *, timeout: float) -> None:
+    def __init__(
+        self, core: Core, *, timeout: float, now: Callable[[], float] = time.monotonic
+    ) -> None:
         super().__init__()
         self.timeout = seconds_of("timeout", timeout)
         self.closed = False
         """Nothing is asked any more: ClientClosed."""
         self._core = core
+        self._now = now
         self._process = os.getpid()
         watch_forks(self)
 
@@ -172,7 +175,7 @@ class CoreClient(Database):
         same: of an earlier attempt Unavailable would be untrue.
         """
         check_open(closed=self.closed, process=self._process)
-        now = time.monotonic()
+        now = self._now()
         deadline = self._deadline(now, timeout)
         if deadline <= now and call.token is None:
             raise Unavailable("the time of this call was over before it began, so it was not sent")
@@ -182,7 +185,7 @@ class CoreClient(Database):
             now=now,
             deadline=deadline,
             token=call.token,
-            observe=observing.observe,
+            observe=self._observed(),
             begun=calls.noted_in(found, call.begun),
         )
 
@@ -191,17 +194,21 @@ class CoreClient(Database):
     ) -> PendingRequest:
         """Ask again for the outcome of a write; `_settle` sends it. Raises ClientClosed."""
         check_open(closed=self.closed, process=self._process)
-        now = time.monotonic()
+        now = self._now()
         ask = self._core.resolve(
             token,
             now=now,
             deadline=self._deadline(now, timeout),
             again=again,
-            observe=observing.observe,
+            observe=self._observed(),
             begun=found.append,
         )
         self._core.numbering.note_token_known(ask)
         return ask
+
+    def _observed(self) -> Observe | None:
+        """Return what observes requests from their beginning on."""
+        return observing.observe
 
     def _deadline(self, now: float, timeout: float | None) -> float:
         return now + seconds_of("timeout", self.timeout if timeout is None else timeout)

@@ -19,15 +19,19 @@ from qsync.error_details import COMPACTED
 from qsync.errors import Outcome, OutcomeUnknown, QsyncError, RolledBack
 from qsync.sim import repertoire, transactions
 from qsync.sim.canon import PropertyViolation
+from qsync.sim.kernel import caller, interactive
+from qsync.sim.kernel.caller import Caller, CallerCancelled, Departure, Departures
 from qsync.sim.kernel.impatience import Impatience
 from qsync.sim.kernel.numbers import SentNumbers
 from qsync.sim.kernel.program import Program
 from qsync.sim.operations import (
     NOWHERE,
+    Ask,
     OperationRecord,
     OperationResult,
     ReadOperation,
     Steps,
+    TransactionOperation,
     WriteOperation,
 )
 from qsync.sim.repertoire import OperationGenerator
@@ -43,12 +47,13 @@ HASTY: Final = 0.2
 """How often a write has its own, short time limit."""
 _PROCESSES: Final = 1000
 _NOBODY: Final = Replica(0)
+_CANCELLED: Final = CallRefused(node=_NOBODY, code="CANCELLED")
 
 
 class Hand(ScriptedClient):
     """One operation after another. `counts`: operations by name and result.
 
-    `impatience`: it asks for the outcome of writes that are under way. `leaving`: of writes whose
+    `impatience`: it asks for the outcome of writes that are under way. `departures`: of those whose
     callers were cancelled.
     """
 
@@ -57,13 +62,14 @@ class Hand(ScriptedClient):
         mind: OperationGenerator,
         program: Program,
         impatience: Impatience | None = None,
-        leaving: Impatience | None = None,
+        departures: Departures | None = None,
     ) -> None:
         super().__init__(mind)
         self.program = program
         self._impatience = impatience
-        self._leaving = leaving
+        self._departures = departures
         self._history = program.around.history
+        self._sessions = program.around.promises.sessions
         self._number = mind.number
         self._running = False
 
@@ -113,11 +119,15 @@ class Hand(ScriptedClient):
             self._number += _PROCESSES
         return told
 
-    async def _asked(self, ask: ReadOperation | WriteOperation) -> OperationResult:
+    async def _asked(self, ask: Ask) -> OperationResult:
         try:
-            if isinstance(ask, WriteOperation):
-                return await self._write(ask)
-            return await (self._read(ask) if len(ask.places) == 1 else self._audit(ask))
+            match ask:
+                case WriteOperation():
+                    return await self._write(ask)
+                case TransactionOperation():
+                    return await self._transact(ask)
+                case ReadOperation():
+                    return await (self._read(ask) if len(ask.places) == 1 else self._audit(ask))
         except PropertyViolation as violation:
             self.program.computer.room.found(violation)
             raise
@@ -133,7 +143,7 @@ class Hand(ScriptedClient):
         def make(id: int) -> Request:
             return WriteRequest(id, b"", 0, 0, int(flags), ops, hasty, ask.snapshot, reads)
 
-        sessions, sent = self.program.around.promises.sessions, SentNumbers()
+        sessions, sent = self._sessions, SentNumbers()
         asked_in = sessions.generation
         told = [self._told(each) for each in await self._sent(ask, make, sent)]
         for each in told:
@@ -167,10 +177,9 @@ class Hand(ScriptedClient):
         self, ask: WriteOperation, make: Callable[[int], Request], sent: SentNumbers
     ) -> list[PendingRequest]:
         if ask.token is None:
-            left = None if self._leaving is None else self._leaving.draw()
-            if left is not None:
-                self.counts["cancelled"] += 1
-                return await self.program.write(make, sent, early=left, leaves=True)
+            departure = self._departure(caller.WRITES)
+            if departure is not None:
+                return [await Caller(self.program, departure, sent).write(make)]
             early = None if self._impatience is None else self._impatience.draw()
             asks = await self.program.write(make, sent, early=early)
             if early is not None and len(asks) > 1:
@@ -189,7 +198,9 @@ class Hand(ScriptedClient):
         before = around.promises.newest_shown
         level = ReadLevel(ask.consistency, ask.floor.term, ask.floor.index)
         session = self.program.core.numbering.id
-        done = await self.program.read(lambda id: GetRequest(id, space, 0, [key], level))
+        done = await self._looked(lambda id: GetRequest(id, space, 0, [key], level))
+        if done is None:
+            return OperationResult(type="fail", reply=_CANCELLED)
         if done.error is not None:
             return OperationResult(type="fail", reply=_refused(done.error))
         assert done.answer is not None
@@ -208,6 +219,44 @@ class Hand(ScriptedClient):
             consistency=ask.consistency.value,
             floor=ask.floor if claimed else NOWHERE,
         )
+
+    async def _looked(self, make: Callable[[int], Request]) -> PendingRequest | None:
+        """Ask for a read; None if its caller was cancelled."""
+        departure = self._departure(caller.READS)
+        if departure is None:
+            return await self.program.read(make)
+        return await Caller(self.program, departure).read(make)
+
+    async def _transact(self, ask: TransactionOperation) -> OperationResult:
+        """A transaction of several steps: whoever goes before its commit leaves nothing behind."""
+        departure, sent = self._departure(caller.TRANSACTIONS, len(ask.steps)), SentNumbers()
+        one, sessions = Caller(self.program, departure, sent), self._sessions
+        tx, done, refused = one.transaction(), list[list[object]](), _CANCELLED
+        self.program.began(tx)
+        said = ""
+        try:
+            async with tx:
+                done = await interactive.take_steps(tx, ask)
+        except QsyncError as error:
+            refused = _refused(error)
+        except CallerCancelled:
+            said = interactive.type_of(tx)
+            if isinstance(one.asks[-1].request, WriteRequest):
+                await one.ask_later(lambda: tx.token)
+        told = OperationResult(type="fail", reply=refused)
+        if isinstance(one.asks[-1].request, WriteRequest):
+            told = replace(self._told(one.asks[-1]), done=done)
+        for type_ in (said, told.type):
+            sessions.told_once(sent.numbers, type_)
+        return told
+
+    def _departure(self, rate: float, questions: int = 1) -> Departure | None:
+        """When its caller is cancelled, if it is; nobody goes at the end of a run."""
+        if self._departures is None or self.stopping:
+            return None
+        departure = self._departures.draw(rate, questions=questions)
+        self.counts["cancelled"] += departure is not None
+        return departure
 
     async def _audit(self, ask: ReadOperation) -> OperationResult:
         """Several rows in one snapshot: a transaction that writes nothing."""

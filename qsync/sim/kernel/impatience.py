@@ -1,25 +1,20 @@
-"""How a client asks for the outcome of its write before it has it."""
+"""How a client asks for the outcome of its write while that is still under way."""
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from qsync.sim.dice import RandomStream
 
+EARLY: Final = 64
+"""A client that is impatient, or cancelled, waits for this part of its timeout, on average."""
 LONGER: Final = (1, 16)
 """It asks after the mean, or so many times later: then only what takes long is under way."""
 GIVES_UP: Final = 0.5
 """How often it prefers that the write is not done at all, if nobody has done it."""
 
-LEAVING: Final = 0.3
-"""How often the caller of a write is cancelled, in runs in which that happens."""
-
 
 class EarlyQuestion(NamedTuple):
-    """Of a caller that waits for its write, or of one that was cancelled and knows its token.
-
-    `after`: seconds from the beginning of the write, or until it is cancelled and as long again.
-    `again`: do it if nobody has done it.
-    """
+    """`after`: seconds from the beginning of the write. `again`: do it if nobody has done it."""
 
     after: float
     again: bool

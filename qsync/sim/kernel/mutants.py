@@ -15,6 +15,7 @@ from qsync.errors import Outcome, OutcomeUnknown, QsyncError, RolledBack, Unavai
 from qsync.node.connection import Connection
 from qsync.node.links import PeerLink
 from qsync.node.node import Node
+from qsync.sim.kernel.broken_leaving import LEAVING
 from qsync.sim.kernel.broken_retention import RETENTION
 from qsync.sim.kernel.machine import MemberMachine
 from qsync.sim.kernel.program import Program
@@ -244,16 +245,6 @@ def _under_way_undoubted(program: Program) -> None:
     core.resolve = resolve  # type: ignore[method-assign]  # a mutant
 
 
-def _answered_forgotten(program: Program) -> None:
-    """A write is forgotten as soon as it is answered, though its caller may still be cancelled."""
-
-    def note_token_known(ask: PendingRequest) -> None:
-        """Note nothing."""
-        del ask
-
-    program.core.numbering.note_token_known = note_token_known  # type: ignore[method-assign]  # a mutant
-
-
 def _client_in_any_cluster(program: Program) -> None:
     """A client takes any cluster that answers at its addresses for its own."""
     program.take_any_cluster()
@@ -280,6 +271,6 @@ CLIENTS: Final[Mapping[str, Callable[[Program], None]]] = {
     "doubt_unsaid": _doubt_unsaid,
     "retry_renumbered": _retry_renumbered,
     "under_way_undoubted": _under_way_undoubted,
-    "answered_forgotten": _answered_forgotten,
     "client_in_any_cluster": _client_in_any_cluster,
+    **LEAVING,
 }

@@ -8,13 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from qsync.client import targets
+from qsync.client.async_.transaction import AsyncTransaction
 from qsync.client.core import Core
 from qsync.client.numbering import SEED_BYTES, Token
 from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.pump import Pump
 from qsync.core.consistency import Consistency
 from qsync.errors import Outcome
-from qsync.sim.canon import PropertyViolation
 from qsync.sim.history import SimHistory
 from qsync.sim.kernel.calls import Calls
 from qsync.sim.kernel.impatience import EarlyQuestion
@@ -89,6 +89,9 @@ class Program:
         self.computer = computer
         self._stays = True
         self.core, self.pump, self._system = self._client(KernelProcess(computer, 1), direct=direct)
+        self.now = self._system.now
+        self.began: Callable[[AsyncTransaction], None] = _nothing
+        """A transaction begins; a mutant may break it."""
 
     def _client(self, process: KernelProcess, *, direct: bool) -> tuple[Core, Pump, _System]:
         self.process = process
@@ -115,10 +118,11 @@ class Program:
 
     async def _run(self) -> None:
         while True:
-            self._turn()
+            self.turn()
             await Wait(poll=self._system.made, due=self.core.wake_at)
 
-    def _turn(self) -> None:
+    def turn(self) -> None:
+        """Do what can be done without waiting."""
         self.pump.turn()
         if not self._stays:
             self._forget_cluster()
@@ -136,21 +140,14 @@ class Program:
         sent: SentNumbers,
         *,
         early: EarlyQuestion | None,
-        leaves: bool = False,
     ) -> list[PendingRequest]:
-        """Until its outcome is known, or finally unknown: all that was answered about it.
-
-        `leaves`: its caller is cancelled, and asks `early` for the outcome.
-        """
+        """Until its outcome is known, or finally unknown: all that was answered about it."""
         ask = self._submit(RetryKind.WRITE, request, sent=sent)
         asks = [ask]
-        if early is not None and leaves:
-            asks = [await self._leave(ask, early, sent)]
-        elif early is not None:
+        if early is not None:
             asks += await self._ask_early(ask, early, sent)
         for each in asks:
             await self._settled(each)
-            self.core.numbering.note_told(each)
         write = ask.request
         if (
             all(map(_is_unknown, asks))
@@ -161,38 +158,11 @@ class Program:
             await self._settled(asks[-1])
         return asks
 
-    async def _leave(
-        self, ask: PendingRequest, early: EarlyQuestion, sent: SentNumbers
-    ) -> PendingRequest:
-        """Do what the client that ships does for a caller that has the token and is cancelled.
-
-        Return the question about the write, or the write itself if it was not sent.
-        """
-        numbering = self.core.numbering
-        numbering.note_token_known(ask)
-        self._turn()
-        until = self._system.now() + early.after
-        await Wait(done=partial(getattr, ask, "settled"), until=until)
-        ask.withdraw()
-        numbering.abandon(ask)
-        await self.sleep(early.after)
-        write = ask.request
-        assert isinstance(write, WriteRequest)
-        if not ask.sent_at or len(write.session) <= SEED_BYTES:
-            await Wait(done=lambda: ask.error is not None or ask.answer is not None)
-            return ask
-        token = Token(write.session, write.seq)
-        if token.session == numbering.id and numbering.is_forgotten(token.seq):
-            raise PropertyViolation(9, f"the client has forgotten {token}, whose caller may ask")
-        question = self._question(token, again=early.again, sent=sent)
-        numbering.note_token_known(question)
-        return question
-
     async def _ask_early(
         self, ask: PendingRequest, early: EarlyQuestion, sent: SentNumbers
     ) -> list[PendingRequest]:
         """Ask for the outcome of a write that is under way, if it still is and has a token."""
-        self._turn()
+        self.turn()
         until = self._system.now() + early.after
         await Wait(done=partial(getattr, ask, "settled"), until=until)
         write = ask.request
@@ -223,7 +193,7 @@ class Program:
         """A request of an operator; the program does not wait for the answer."""
         now = self._system.now()
         ask = self.core.submit(RetryKind.ONCE, request, now=now, deadline=now + patience)
-        self._turn()
+        self.turn()
         return ask
 
     async def read(self, request: Callable[[int], Request]) -> PendingRequest:
@@ -262,9 +232,14 @@ class Program:
         )
 
     async def _settled(self, ask: PendingRequest) -> None:
-        self._turn()
+        self.turn()
         while not ask.settled:
             await Wait(done=partial(getattr, ask, "settled"))
+
+
+def _nothing(tx: AsyncTransaction) -> None:
+    """Leave it as it is."""
+    del tx
 
 
 def _is_unknown(ask: PendingRequest) -> bool:
