@@ -64,7 +64,7 @@ length of its life (19); a cluster recovered from one survivor has the survivor'
 above all older ones, one voter at first, no peer and no client of the old cluster, and none of its
 sessions (20, membership.md M8); a leader sends no entry to a node that is no member, and to a
 removed one none behind its removal (21, membership.md M4 f); a client sends no read whose caller
-has gone, and no write of one that has no token (22).
+has gone, no write of one that has no token, and no write by another token than its caller has (22).
 """
 
 

@@ -47,6 +47,7 @@ SELDOM = {
     "told_remembered": 13,
     "left_read_repeated": 22,
     "left_write_sent": 13,
+    "left_renumbered": 96,
     "left_number_reused": 25,
     "left_transaction_committed": 18,
     "left_commit_denied": 25,

@@ -56,6 +56,19 @@ def _wait_again(program: Program, kind: RetryKind) -> None:
             ask.settled_at = None
 
 
+def _left_renumbered(program: Program) -> None:
+    """A write gets a number of the next session, though its caller has gone with the old token."""
+    numbering = program.core.numbering
+    honest = numbering.abandon
+
+    def abandon(ask: PendingRequest) -> None:
+        doubted = ask.doubted
+        honest(ask)
+        ask.doubted = doubted
+
+    numbering.abandon = abandon  # type: ignore[method-assign]  # a mutant
+
+
 def _left_number_reused(program: Program) -> None:
     """The number of a read whose caller has gone is given to the next one, with the late answer."""
     core = program.core
@@ -108,6 +121,7 @@ LEAVING: Final[Mapping[str, Callable[[Program], None]]] = {
     "told_remembered": _told_remembered,
     "left_read_repeated": _left_read_repeated,
     "left_write_sent": _left_write_sent,
+    "left_renumbered": _left_renumbered,
     "left_number_reused": _left_number_reused,
     "left_transaction_committed": _left_transaction_committed,
     "left_commit_denied": _left_commit_denied,

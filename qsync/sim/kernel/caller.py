@@ -97,22 +97,22 @@ class Caller(AsyncCoreClient):
         try:
             return await self.run(ClientCall(RetryKind.WRITE, make, _itself, begun=_nothing))
         except CallerCancelled:
-            return await self.ask_later(partial(token_of, self.asks[-1]))
+            return await self.ask_later()
 
-    async def ask_later(self, known: Callable[[], str | None]) -> PendingRequest:
-        """Ask for the outcome of a write whose caller was cancelled.
+    async def ask_later(self) -> PendingRequest:
+        """Ask for the outcome of a write whose caller was cancelled, by the token that it had.
 
-        `known`: its token, which may become another one until it is asked for. Without one it was
-        not sent: then return the write itself, when it has ended.
+        Without one it was not sent: then return the write itself, when it has ended.
         """
         departure, written = self._departure, self.asks[-1]
         assert departure is not None
+        token = token_of(written)
         await self._program.sleep(departure.after)
-        token = known()
         if token is None:
             await Wait(done=lambda: written.error is not None or written.answer is not None)
             check_unsent(written)
             return written
+        check_unmoved(written, token)
         check_remembered(self._core.numbering, token)
         with suppress(QsyncError):
             await self.resolve(token, again=departure.again)
@@ -198,6 +198,13 @@ def check_unsent(ask: PendingRequest) -> None:
     token = token_of(ask)
     if token is not None or ask.answer is not None:
         text = f"a write is {token} or done, though its caller has gone without a token"
+        raise PropertyViolation(22, text)
+
+
+def check_unmoved(ask: PendingRequest, token: str) -> None:
+    """Check that a write has the token with which its caller went. Raises Violation."""
+    if token_of(ask) != token:
+        text = f"a write is {token_of(ask)}, though its caller has gone with {token}"
         raise PropertyViolation(22, text)
 
 

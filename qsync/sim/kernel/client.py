@@ -242,7 +242,7 @@ class Hand(ScriptedClient):
         except CallerCancelled:
             said = interactive.type_of(tx)
             if isinstance(one.asks[-1].request, WriteRequest):
-                await one.ask_later(lambda: tx.token)
+                await one.ask_later()
         told = OperationResult(type="fail", reply=refused)
         if isinstance(one.asks[-1].request, WriteRequest):
             told = replace(self._told(one.asks[-1]), done=done)
