@@ -6,6 +6,13 @@ from typing import Final
 SESSION_TTL_S: Final = 3600.0
 SHORT_TTL_S: Final = 1.0
 """For runs in which sessions end often."""
+BY_HABIT: Final = {
+    "schema": "schema",
+    "stranger": "stranger",
+    "interactive": "leaving",
+    "follow": "leaving",
+}
+"""Operations that only runs with that habit have."""
 NAP_S: Final = 2.5
 """Longer than the session lifetime of these runs."""
 

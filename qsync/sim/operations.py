@@ -55,7 +55,16 @@ class TransactionOperation:
     steps: Sequence[tuple[str, int, int]]
 
 
-Ask = ReadOperation | WriteOperation | TransactionOperation
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowOperation:
+    """A feed of the lists: so many changes after that index of the log, or as many as there are."""
+
+    keys: int
+    after: int
+    changes: int
+
+
+Ask = ReadOperation | WriteOperation | TransactionOperation | FollowOperation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

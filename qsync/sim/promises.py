@@ -39,7 +39,7 @@ class ClientPromises:
         self.sessions = SessionRules(books, canon)
         """The properties of the numbers that clients give their writes."""
         self._books = books
-        self._canon = canon
+        self.canon = canon
         self.lease_checked = lease_checked
         self._acked_in_term: dict[int, int] = {}
         self._established: dict[int, int] = {}
@@ -62,7 +62,7 @@ class ClientPromises:
         """The log of a survivor is the only log, up to there, regardless of earlier answers."""
         self.sessions.generation = generation
         self.floor = self.newest_shown = place
-        shows = self._canon.shows
+        shows = self.canon.shows
         self.rolled_back = {at: why for at, why in self.rolled_back.items() if not shows(*at)}
         self._acked_in_term.clear()
         self._established.clear()
@@ -83,7 +83,7 @@ class ClientPromises:
             self._committed(where, request, index, term)
             return
         me = where[0]
-        canon = self._canon
+        canon = self.canon
         known = index <= canon.last
         if settled.verdict is TransactionFate.ROLLED_BACK:
             decided = known and canon.terms[index] == term and canon.rolled_back[index]
@@ -100,13 +100,13 @@ class ClientPromises:
         """Property 4: a client gets "not committed" only if no attempt can be confirmed."""
         for (index, term), place in self._books.places.items():
             if place.request == request and not place.refused:
-                gone = self._canon.gone(index, term)
+                gone = self.canon.gone(index, term)
                 properties.told_gone(request, (index, term), gone=gone)
 
     def told_compacted(self, request: tuple[bytes, int]) -> None:
         """Property 9: a client gets "unknown" for good; then the request was not refused."""
         for (index, term), place in self._books.places.items():
-            if place.request == request and place.refused and self._canon.shows(index, term):
+            if place.request == request and place.refused and self.canon.shows(index, term):
                 raise PropertyViolation(
                     9, f"request {request[1]} was refused at {index}, and its client is not told so"
                 )
@@ -114,7 +114,7 @@ class ClientPromises:
     def _shows(self, replicated_log: ReplicatedLog, index: int, term: int) -> bool:
         """Whether that transaction is visible there. Trimmed entries are confirmed."""
         if index < replicated_log.log.start.index:
-            return self._canon.shows(index, term)
+            return self.canon.shows(index, term)
         return properties.shows(replicated_log, index, term)
 
     def _not_shown(self, where: Where, index: int, term: int) -> None:
@@ -147,7 +147,7 @@ class ClientPromises:
             self._receipt(request, (index, term))
 
     def _committed_for_good(self, me: Replica, index: Index, term: Term) -> None:
-        canon = self._canon
+        canon = self.canon
         confirmed = index <= canon.last and canon.terms[index] == term
         confirmed = confirmed and not canon.rolled_back[index]
         properties.committed_is_confirmed(me, (index, term), confirmed=confirmed)
@@ -175,7 +175,7 @@ class ClientPromises:
 
     def gone(self, index: int) -> None:
         """A confirmed ROLLBACK removed this entry."""
-        term = self._canon.terms[index]
+        term = self.canon.terms[index]
         if self._acked_in_term.get(term, 0) >= index and self._books.places[index, term].sync:
             request = self._books.places[index, term].request
             if self._receipts.get(request) == (index, term):
@@ -211,7 +211,7 @@ class ClientPromises:
             place = Position(asked.term, asked.index)
             begins = replicated_log.log.start
             if 0 < asked.index < begins.index:
-                if not self._canon.shows(asked.index, asked.term):
+                if not self.canon.shows(asked.index, asked.term):
                     raise PropertyViolation(
                         3,
                         f"node {me}, trimmed to {begins.index}, serves at least {_at(place)}",
@@ -232,7 +232,7 @@ class ClientPromises:
 
     def row(self, seen: Position, place: tuple[int, int], row: bytes | None) -> None:
         """Property 8: a client was shown a row by a log up to there: what that log leaves there."""
-        canon, (space, number) = self._canon, place
+        canon, (space, number) = self.canon, place
         if seen.index > canon.last or canon.terms[seen.index] != seen.term:
             return  # the outcome of all of it is not decided yet
         key: Key = (space, keys.encode(_KEY, (number,)))
@@ -259,7 +259,7 @@ class ClientPromises:
             raise PropertyViolation(
                 3, f"{text}, though {_at(floor)} was answered before it was asked"
             )
-        canon = self._canon
+        canon = self.canon
         index = Index(min(seen.index, canon.last))
         confirmed = Position(Term(canon.terms[index]), index)
         if self._books.has(seen, confirmed):
@@ -267,7 +267,7 @@ class ClientPromises:
 
     def showed(self, seen: Position, floor: Position) -> None:
         """A read showed the log up to there, and its request had the minimum `floor`."""
-        canon = self._canon
+        canon = self.canon
         gone = floor.index <= canon.last and canon.rolled_back[floor.index]
         gone = gone and canon.terms[floor.index] == floor.term
         if gone or not self._books.has(seen, floor):

@@ -11,6 +11,7 @@ from qsync.sim.dice import RandomStream
 from qsync.sim.floors import Floors, Tokens
 from qsync.sim.operations import (
     NOWHERE,
+    Ask,
     OperationRecord,
     OperationResult,
     Place,
@@ -67,7 +68,7 @@ class OperationGenerator:
         return (there, self.key()), (back, self.key()), self.dice.randint(1, 9)
 
 
-def once(ask: ReadOperation | WriteOperation) -> Steps:
+def once(ask: Ask) -> Steps:
     """A single request, whose argument is its value in the history."""
     yield ask
 

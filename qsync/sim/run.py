@@ -29,7 +29,7 @@ GARBAGE_OBJECTS = 50_000
 """The threshold of Python's garbage collector: a world is in use until its end."""
 EVIDENCE_LINES = 25
 """How many lines of the trace are kept with a violation."""
-_NOT_WORK = frozenset({"create", "tune", "resolve"})
+_NOT_WORK = frozenset({"create", "tune", "resolve", "follow"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from election.fencing import Fencing
 from qsync.core.entry_sums import STEP_ENTRIES, WINDOW_ENTRIES
 from qsync.faults import Fault
 from qsync.node.parked import GRACE
-from qsync.sim.client_load import SESSION_TTL_S, SHORT_TTL_S, ClientLoad
+from qsync.sim.client_load import BY_HABIT, SESSION_TTL_S, SHORT_TTL_S, ClientLoad
 from qsync.sim.dice import RandomStream
 from qsync.sim.plan import Plan
 from qsync.sim.variety import HABITS, LOSSES, RESETTLE, VARIETY, Variety
@@ -250,7 +250,6 @@ EVERYTHING = (*NAMES, *FLAWS, *VARIETY, *HABITS, *OPERATIONS, RECOVERIES)
 
 _RARE = frozenset({"tune"})
 _SELDOM, _OFTEN = (0, 0, 1), (0, 1, 3, 9)
-_BY_HABIT = {"schema": "schema", "stranger": "stranger", "interactive": "leaving"}
 _STRAGGLERS, _NAPS, _IMPATIENCE, _UNRESOLVED = 0.02, 0.02, 0.5, 0.5
 
 
@@ -377,7 +376,7 @@ def _load(dice: RandomStream, timing: SwarmTiming, plan: Plan, variety: Variety)
     long = timing.synchro_timeout + GRACE + timing.election_timeout
     timeout = dice.choice((5 * beat, 15 * beat, long))
     weights = {name: dice.choice(_SELDOM if name in _RARE else _OFTEN) for name in OPERATIONS}
-    weights |= {name: 2 for name, habit in _BY_HABIT.items() if habit in variety.habits}
+    weights |= {name: 2 for name, habit in BY_HABIT.items() if habit in variety.habits}
     if "own_settings" in variety.habits:
         weights["tune"] = 1
     leased = dice.random() < LEASED_RUNS

@@ -3,6 +3,7 @@
 from qsync.data.operation_kinds import ReadKind
 from qsync.sim import spaces
 from qsync.sim.operations import (
+    FollowOperation,
     OperationRecord,
     OperationResult,
     Place,
@@ -11,10 +12,11 @@ from qsync.sim.operations import (
     TransactionOperation,
     WriteOperation,
 )
-from qsync.sim.repertoire import QUESTIONS, Begun, Drawer, OperationGenerator
+from qsync.sim.repertoire import QUESTIONS, Begun, Drawer, OperationGenerator, once
 from qsync.sim.spaces import LISTS, REGISTERS
 
 STEPS_MAX = 4
+_CHANGES_MAX, _ENTRIES_BACK = 8, 30
 _APPENDS = ("append", "try")
 _STEPS = ("get", "pages", "append", "try", "undo")
 
@@ -170,6 +172,14 @@ def _interactive(mind: OperationGenerator) -> Begun:
     return operation, taken()
 
 
+def _follow(mind: OperationGenerator) -> Begun:
+    """Changes of the lists, after a place not long before one that the client knows of."""
+    after = max(0, mind.floors.choose().index - mind.dice.randint(0, _ENTRIES_BACK))
+    count = mind.dice.randint(1, _CHANGES_MAX)
+    operation = OperationRecord(name="follow", f="follow", space="", value=after)
+    return operation, once(FollowOperation(keys=mind.load.keys, after=after, changes=count))
+
+
 DRAWERS: dict[str, Drawer] = {
     **QUESTIONS,
     "txn": _txn,
@@ -177,5 +187,6 @@ DRAWERS: dict[str, Drawer] = {
     "move": _move,
     "count": _count,
     "interactive": _interactive,
+    "follow": _follow,
 }
 """All client operations, by name."""

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from qsync.client.async_.feeds import AsyncFeed
 from qsync.client.async_.transaction import AsyncTransaction
 from qsync.client.link import ClientLink
 from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.errors import Outcome
 from qsync.sim.kernel.program import Program
+from qsync.wire.verbs import GetRequest
 
 
 def _answered_forgotten(program: Program) -> None:
@@ -75,11 +77,11 @@ def _left_number_reused(program: Program) -> None:
     honest = core._begin  # noqa: SLF001 - a mutant
 
     def begin(ask: PendingRequest, *, link: ClientLink | None = None) -> PendingRequest:
-        if link is None and ask.kind is RetryKind.READ:
-            for other in core.wires.links():
-                for left in other.inflight.values():
-                    if left.settled and left.kind is RetryKind.READ:
-                        other.inflight[left.id] = ask
+        for other in core.wires.links():
+            for left in list(other.inflight.values()):
+                alike = isinstance(left.request, GetRequest) and isinstance(ask.request, GetRequest)
+                if left.settled and alike:
+                    other.inflight[left.id] = ask
         return honest(ask, link=link)
 
     core._begin = begin  # type: ignore[method-assign]  # noqa: SLF001 - a mutant
@@ -88,7 +90,10 @@ def _left_number_reused(program: Program) -> None:
 def _left_transaction_committed(program: Program) -> None:
     """A transaction whose caller is cancelled between two steps is committed as far as it is."""
 
-    def began(tx: AsyncTransaction) -> None:
+    def began(tx: AsyncTransaction | AsyncFeed) -> None:
+        if isinstance(tx, AsyncFeed):
+            return
+
         def commit() -> None:
             call, now = tx._draft.end({}), program.now()  # noqa: SLF001 - a mutant
             if call is not None:
@@ -103,7 +108,9 @@ def _left_transaction_committed(program: Program) -> None:
 def _left_commit_denied(program: Program) -> None:
     """A transaction whose caller is cancelled in its commit says that it was rolled back."""
 
-    def began(tx: AsyncTransaction) -> None:
+    def began(tx: AsyncTransaction | AsyncFeed) -> None:
+        if isinstance(tx, AsyncFeed):
+            return
         draft = tx._draft  # noqa: SLF001 - a mutant
         honest = draft._outcome  # noqa: SLF001 - a mutant
 
@@ -112,6 +119,26 @@ def _left_commit_denied(program: Program) -> None:
             return Outcome.ROLLED_BACK if said is Outcome.UNKNOWN else said
 
         draft._outcome = outcome  # type: ignore[method-assign]  # noqa: SLF001 - a mutant
+
+    program.began = began
+
+
+def _left_feed_moves(program: Program) -> None:
+    """A feed goes on behind the next entry, whose question was under way when its caller went."""
+
+    def began(feed: AsyncTransaction | AsyncFeed) -> None:
+        if isinstance(feed, AsyncTransaction):
+            return
+        place, honest = feed._place, feed.poll  # noqa: SLF001 - a mutant
+
+        async def poll() -> None:
+            try:
+                await honest()
+            except BaseException:
+                place.upto = feed.upto + 1
+                raise
+
+        feed.poll = poll  # type: ignore[method-assign]  # a mutant
 
     program.began = began
 
@@ -125,4 +152,5 @@ LEAVING: Final[Mapping[str, Callable[[Program], None]]] = {
     "left_number_reused": _left_number_reused,
     "left_transaction_committed": _left_transaction_committed,
     "left_commit_denied": _left_commit_denied,
+    "left_feed_moves": _left_feed_moves,
 }

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MakeRequest = Callable[[int], Request]
-WRITES, READS, TRANSACTIONS = 0.3, 0.1, 0.5
+WRITES, READS, TRANSACTIONS, FEEDS = 0.3, 0.1, 0.5, 0.7
 """How often the caller of one of these is cancelled, in runs in which that happens."""
 _GIVES_UP: Final = 0.5
 _CALLERS: Final = frozenset({RetryKind.READ, RetryKind.WRITE})
@@ -80,7 +80,7 @@ class Caller(AsyncCoreClient):
     ) -> None:
         super().__init__(program.core, timeout=program.around.timeout, now=program.now)
         self.asks: list[PendingRequest] = []
-        self.cancelled = False
+        self._left: PendingRequest | None = None
         self._program = program
         self._departure = departure
         self._sent = sent
@@ -123,12 +123,12 @@ class Caller(AsyncCoreClient):
         program, departure = self._program, self._departure
         program.turn()
         done = partial(getattr, ask, "settled")
-        if departure is None or self.cancelled or len(self.asks) < departure.question:
+        if departure is None or self._left is not None or len(self.asks) < departure.question:
             while not ask.settled:
                 await Wait(done=done)
             return
         await Wait(done=done, until=program.now() + departure.after)
-        self.cancelled = True
+        self._left = ask
         raise CallerCancelled
 
     @override
@@ -151,7 +151,7 @@ class Caller(AsyncCoreClient):
         """An attempt goes out. Raises PropertyViolation."""
         if self._sent is not None:
             self._sent.sent(ask, address)
-        if ask.kind is RetryKind.READ and self.cancelled:
+        if ask.kind is RetryKind.READ and ask is self._left:
             text = f"a read is sent to {address}, though its caller has gone"
             self._program.computer.room.found(PropertyViolation(22, text))
 

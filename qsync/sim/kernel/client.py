@@ -19,7 +19,7 @@ from qsync.error_details import COMPACTED
 from qsync.errors import Outcome, OutcomeUnknown, QsyncError, RolledBack
 from qsync.sim import repertoire, transactions
 from qsync.sim.canon import PropertyViolation
-from qsync.sim.kernel import caller, interactive
+from qsync.sim.kernel import caller, following, interactive
 from qsync.sim.kernel.caller import Caller, CallerCancelled, Departure, Departures
 from qsync.sim.kernel.impatience import Impatience
 from qsync.sim.kernel.numbers import SentNumbers
@@ -27,6 +27,7 @@ from qsync.sim.kernel.program import Program
 from qsync.sim.operations import (
     NOWHERE,
     Ask,
+    FollowOperation,
     OperationRecord,
     OperationResult,
     ReadOperation,
@@ -126,6 +127,8 @@ class Hand(ScriptedClient):
                     return await self._write(ask)
                 case TransactionOperation():
                     return await self._transact(ask)
+                case FollowOperation():
+                    return await self._follow(ask)
                 case ReadOperation():
                     return await (self._read(ask) if len(ask.places) == 1 else self._audit(ask))
         except PropertyViolation as violation:
@@ -249,6 +252,17 @@ class Hand(ScriptedClient):
         for type_ in (said, told.type):
             sessions.told_once(sent.numbers, type_)
         return told
+
+    async def _follow(self, ask: FollowOperation) -> OperationResult:
+        """The changes of a feed, whose caller comes back where it was cancelled."""
+        one = Caller(self.program, self._departure(caller.FEEDS))
+        try:
+            found = await following.follow(self.program, one, ask)
+        except QsyncError as error:
+            return OperationResult(type="fail", reply=_refused(error))
+        self.counts["changes followed"] += len(found)
+        following.check_followed(self.program.around.promises.canon, ask, found)
+        return OperationResult(type="ok")
 
     def _departure(self, rate: float, questions: int = 1) -> Departure | None:
         """When its caller is cancelled, if it is; nobody goes at the end of a run."""

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from qsync.client import targets
+from qsync.client.async_.feeds import AsyncFeed
 from qsync.client.async_.transaction import AsyncTransaction
 from qsync.client.core import Core
 from qsync.client.numbering import SEED_BYTES, Token
@@ -90,8 +91,8 @@ class Program:
         self._stays = True
         self.core, self.pump, self._system = self._client(KernelProcess(computer, 1), direct=direct)
         self.now = self._system.now
-        self.began: Callable[[AsyncTransaction], None] = _nothing
-        """A transaction begins; a mutant may break it."""
+        self.began: Callable[[AsyncTransaction | AsyncFeed], None] = _nothing
+        """A transaction or a feed begins; a mutant may break it."""
 
     def _client(self, process: KernelProcess, *, direct: bool) -> tuple[Core, Pump, _System]:
         self.process = process
@@ -237,9 +238,9 @@ class Program:
             await Wait(done=partial(getattr, ask, "settled"))
 
 
-def _nothing(tx: AsyncTransaction) -> None:
+def _nothing(begun: AsyncTransaction | AsyncFeed) -> None:
     """Leave it as it is."""
-    del tx
+    del begun
 
 
 def _is_unknown(ask: PendingRequest) -> bool:
