@@ -43,15 +43,15 @@ BUDGETS = {
 
 SELDOM = {
     "under_way_undoubted": 203,
-    "answered_forgotten": 141,
+    "answered_forgotten": 81,
     "told_remembered": 13,
-    "left_read_repeated": 173,
+    "left_read_repeated": 30,
     "left_write_sent": 13,
     "left_renumbered": 96,
     "left_number_reused": 25,
-    "left_transaction_committed": 18,
+    "left_transaction_committed": 25,
     "left_commit_denied": 25,
-    "left_feed_moves": 73,
+    "left_feed_moves": 25,
 }
 """A whole run of this seed notices it."""
 IN_A_CROWD = "no_turn_limit"

@@ -1,7 +1,6 @@
 """A caller of the async client that ships, which is cancelled at some moment, as by a scope."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
@@ -31,6 +30,7 @@ MakeRequest = Callable[[int], Request]
 WRITES, READS, TRANSACTIONS, FEEDS = 0.3, 0.1, 0.5, 0.7
 """How often the caller of one of these is cancelled, in runs in which that happens."""
 _GIVES_UP: Final = 0.5
+_TIMES: Final = (1, 1, 2)
 _CALLERS: Final = frozenset({RetryKind.READ, RetryKind.WRITE})
 """What callers ask; the rest is asked by the client itself."""
 
@@ -43,12 +43,18 @@ class Departure(NamedTuple):
     """When a caller is cancelled: in its question of that number, with the answer at the latest.
 
     `after`: so many seconds after it was asked. Whoever knows a token asks for its outcome as long
-    after that. `again`: what nobody has done is to be done; else it is given up.
+    after that. `again`: what nobody has done is to be done; else it is given up. `times`: how often
+    it is cancelled, in its later questions, too.
     """
 
     question: int
     after: float
     again: bool
+    times: int
+
+    def goes(self, questions: int, *, left: int) -> bool:
+        """Whether it is cancelled in the last of its questions, after it was `left` times."""
+        return self.question <= questions and left < self.times
 
 
 class Departures:
@@ -65,7 +71,7 @@ class Departures:
             return None
         after = self._dice.about(self._mean * self._dice.choice(LONGER))
         again = not self._dice.chance(_GIVES_UP)
-        return Departure(self._dice.randint(1, questions), after, again)
+        return Departure(self._dice.randint(1, questions), after, again, self._dice.choice(_TIMES))
 
 
 class Caller(AsyncCoreClient):
@@ -80,7 +86,7 @@ class Caller(AsyncCoreClient):
     ) -> None:
         super().__init__(program.core, timeout=program.around.timeout, now=program.now)
         self.asks: list[PendingRequest] = []
-        self._left: PendingRequest | None = None
+        self._left: list[PendingRequest] = []
         self._program = program
         self._departure = departure
         self._sent = sent
@@ -114,8 +120,12 @@ class Caller(AsyncCoreClient):
             return written
         check_unmoved(written, token)
         check_remembered(self._core.numbering, token)
-        with suppress(QsyncError):
+        try:
             await self.resolve(token, again=departure.again)
+        except CallerCancelled:
+            return await self.ask_later()
+        except QsyncError:
+            pass  # the request has it
         return self.asks[-1]
 
     @override
@@ -123,12 +133,12 @@ class Caller(AsyncCoreClient):
         program, departure = self._program, self._departure
         program.turn()
         done = partial(getattr, ask, "settled")
-        if departure is None or self._left is not None or len(self.asks) < departure.question:
+        if departure is None or not departure.goes(len(self.asks), left=len(self._left)):
             while not ask.settled:
                 await Wait(done=done)
             return
         await Wait(done=done, until=program.now() + departure.after)
-        self._left = ask
+        self._left.append(ask)
         raise CallerCancelled
 
     @override
@@ -151,7 +161,7 @@ class Caller(AsyncCoreClient):
         """An attempt goes out. Raises PropertyViolation."""
         if self._sent is not None:
             self._sent.sent(ask, address)
-        if ask.kind is RetryKind.READ and ask is self._left:
+        if ask.kind is RetryKind.READ and ask in self._left:
             text = f"a read is sent to {address}, though its caller has gone"
             self._program.computer.room.found(PropertyViolation(22, text))
 
