@@ -203,14 +203,16 @@ class Numbering:
             self.settled(write.seq)
         else:
             self.keep(write)
-        if not known:
-            self._noted.discard(write.seq)
 
-    def note_told(self, ask: PendingRequest) -> None:
+    def note_told(self, ask: PendingRequest, *, known: bool) -> None:
         """Note that the caller has what was kept for it; of an unknown outcome there is more."""
         write = self._own(ask)
-        if write is not None and write.seq in self._noted:
+        if write is None or write.seq not in self._noted:
+            return
+        if known:
             self.settled(write.seq)
+        else:
+            self._noted.discard(write.seq)
 
     def abandon(self, ask: PendingRequest) -> None:
         """Keep a write for `resolve` even once it is answered: its caller has gone with the token.
@@ -259,7 +261,7 @@ class Numbering:
 
     def _renew(self) -> None:
         self._former.add(self.id)
-        self._noted_before |= {Token(self.id, seq) for seq in self._noted}
+        self._noted_before |= {Token(self.id, seq) for seq in self._noted & self._pending}
         self.id = self._dice.randbytes(SEED_BYTES)
         self.standing = SessionStanding.CLOSED
         self.unresolved.clear()

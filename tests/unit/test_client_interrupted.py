@@ -19,7 +19,7 @@ from qsync.client.options import WINDOW
 from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.sync.core_client import CoreClient
 from qsync.data.operation_kinds import Op
-from qsync.errors import Overloaded, SessionExpired, Unavailable
+from qsync.errors import OutcomeUnknown, Overloaded, SessionExpired, Unavailable
 from qsync.wire import replies
 from qsync.wire.verbs import WriteFlags, WriteRequest
 from tests.unit.interruptions import at_line, interrupt
@@ -340,7 +340,7 @@ def test_what_is_resolved_is_not_kept_any_more() -> None:
     again = stage.core.resolve(token_of(write), now=stage.now, deadline=stage.now + 1)
     stage.commit(link, write_of(stage.heard(link)), duplicate=True)
     assert stage.core.numbering.low == write.seq
-    stage.core.numbering.note_told(again)
+    stage.core.numbering.note_told(again, known=True)
     assert stage.core.numbering.low == write.seq + 1
 
 
@@ -409,7 +409,7 @@ def test_a_write_of_a_session_that_ended_is_kept_for_its_caller_under_its_new_nu
     numbering.next_number()
     numbering.ended(ask, known=True)
     assert not numbering.is_forgotten(again.seq)
-    numbering.note_told(ask)
+    numbering.note_told(ask, known=True)
     assert numbering.low > again.seq
 
 
@@ -427,6 +427,27 @@ def test_a_write_of_an_ended_session_is_not_sent_once_more_for_a_caller_without_
     stage.commit(link, write_of(stage.heard(link)))
     assert kept.answer is not None
     assert isinstance(ask.error, Unavailable)
+
+
+def test_a_write_is_kept_for_a_caller_that_is_cancelled_when_it_asks_for_the_outcome() -> None:
+    """The first attempt ends with an unknown outcome meanwhile. Seed 7700000227."""
+    stage = Stage("a:1")
+    link = stage.opened()
+    ask = stage.put(timeout=1.0)
+    write, numbering = write_of(stage.heard(link)), stage.core.numbering
+    numbering.note_token_known(ask)
+    numbering.abandon(ask)
+    token = Token(write.session, write.seq)
+    question = stage.core.resolve(token, now=stage.now, deadline=stage.now + 9)
+    numbering.note_token_known(question)
+    (asked,) = stage.heard(link)
+    numbering.abandon(question)
+    stage.pass_time(1.1)
+    assert isinstance(ask.error, OutcomeUnknown)
+    stage.commit(link, asked)
+    assert question.answer is not None
+    stage.put()
+    assert write_of(stage.heard(link)).low == write.seq
 
 
 @pytest.mark.parametrize("renewed", [False, True])

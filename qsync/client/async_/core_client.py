@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from qsync.client import calls, observing
+from qsync.client import calls, observing, retry_policy
 from qsync.client.async_.database import AsyncDatabase
 from qsync.client.calls import ClientCall
 from qsync.client.closed import check_open, watch_forks
@@ -51,7 +51,7 @@ class AsyncCoreClient(AsyncDatabase):
             if call.token_known:
                 self._core.numbering.note_token_known(ask)
             await self._settle(ask)
-            self._core.numbering.note_told(ask)
+            self._told(ask)
             return calls.outcome(ask, call.read)
         except QsyncError:
             raise
@@ -129,7 +129,7 @@ class AsyncCoreClient(AsyncDatabase):
         try:
             ask = self._begin_again(parse_token(token), timeout, found, again=again)
             await self._settle(ask)
-            self._core.numbering.note_told(ask)
+            self._told(ask)
             return calls.outcome(ask, calls.read_receipt)
         except QsyncError:
             raise
@@ -154,6 +154,10 @@ class AsyncCoreClient(AsyncDatabase):
     @abstractmethod
     async def _flush(self) -> None:
         """Send pending bytes, as far as that does not wait."""
+
+    def _told(self, ask: PendingRequest) -> None:
+        """Let the client forget a request whose caller has the outcome."""
+        self._core.numbering.note_told(ask, known=not retry_policy.unresolved(ask.error))
 
     def _abandon(self, found: list[PendingRequest], *, token_known: bool) -> None:
         """Leave a request whose caller was interrupted, be it while it began."""
