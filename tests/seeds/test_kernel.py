@@ -44,6 +44,7 @@ BUDGETS = {
 SELDOM = {
     "under_way_undoubted": 203,
     "answered_forgotten": 81,
+    "unknown_forgotten": 7700000227,
     "told_remembered": 13,
     "left_read_repeated": 30,
     "left_write_sent": 13,

@@ -17,6 +17,20 @@ def _answered_forgotten(program: Program) -> None:
     program.core.numbering.note_token_known = _note_nothing  # type: ignore[method-assign]  # a mutant
 
 
+def _unknown_forgotten(program: Program) -> None:
+    """That a caller may ask for a write is forgotten when an attempt has an unknown outcome."""
+    numbering = program.core.numbering
+    honest = numbering.ended
+
+    def ended(ask: PendingRequest, *, known: bool) -> None:
+        honest(ask, known=known)
+        write = numbering._own(ask)  # noqa: SLF001 - a mutant
+        if not known and write is not None:
+            numbering._noted.discard(write.seq)  # noqa: SLF001 - a mutant
+
+    numbering.ended = ended  # type: ignore[method-assign]  # a mutant
+
+
 def _told_remembered(program: Program) -> None:
     """What a client keeps for a caller that may be cancelled is kept when that has the outcome."""
 
@@ -150,6 +164,7 @@ def _left_feed_moves(program: Program) -> None:
 
 LEAVING: Final[Mapping[str, Callable[[Program], None]]] = {
     "answered_forgotten": _answered_forgotten,
+    "unknown_forgotten": _unknown_forgotten,
     "told_remembered": _told_remembered,
     "left_read_repeated": _left_read_repeated,
     "left_write_sent": _left_write_sent,
