@@ -31,7 +31,8 @@ class Consumer:
     """One row of `_gc_consumers`: it has the log up to `index`, and needs what follows.
 
     `about`: what people should know of it, such as a host or a path. `let_go`: the log is not kept
-    for it any more, because it held too much; it goes on behind a snapshot.
+    for it any more, because it held too much; it goes on behind a snapshot. `owner`: the user who
+    registered it; empty for a member, and of what was registered before there were owners.
     """
 
     name: str
@@ -39,15 +40,25 @@ class Consumer:
     index: Index
     about: str = ""
     let_go: bool = False
+    owner: str = ""
 
     def row(self) -> list[object]:
-        """Return it as a row."""
-        return [self.name, self.kind.value, int(self.index), self.about, self.let_go]
+        """Return it as a row; without an owner as releases wrote it that knew of none."""
+        row: list[object] = [self.name, self.kind.value, int(self.index), self.about, self.let_go]
+        return [*row, self.owner] if self.owner else row
 
 
 def consumer_of(row: Sequence[object]) -> Consumer:
     """The consumer of a stored row. Raises ValueError, TypeError."""
-    name, kind, index, about, let_go, *_ = row
+    name, kind, index, about, let_go, *more = row
     if not isinstance(index, int):
         raise TypeError(f"{index!r} is no index")
-    return Consumer(str(name), ConsumerKind(str(kind)), Index(index), str(about), bool(let_go))
+    owner = more[0] if more else None
+    return Consumer(
+        name=str(name),
+        kind=ConsumerKind(str(kind)),
+        index=Index(index),
+        about=str(about),
+        let_go=bool(let_go),
+        owner="" if owner is None else str(owner),
+    )

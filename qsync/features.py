@@ -11,10 +11,14 @@ from typing import Final
 
 USERS: Final = "users"
 """Rows of `_user` and `_priv`. From there on who may do what is looked up in them."""
-KNOWN: Final[frozenset[str]] = frozenset({USERS})
+CONSUMER_OWNERS: Final = "consumer_owners"
+"""Rows of `_gc_consumers` that name the user whom the consumer belongs to."""
+KNOWN: Final[frozenset[str]] = frozenset({USERS, CONSUMER_OWNERS})
 """Those of this release."""
 ON_DEMAND: Final[frozenset[str]] = frozenset({USERS})
 """Features for operators to enable: no leader enables them by itself."""
+BASES: Final[Mapping[str, str]] = {CONSUMER_OWNERS: USERS}
+"""What is about another feature: a leader enables it only in logs that use that one."""
 LOG_TERMS: Final = "log_terms"
 """The start of a log is sent with the terms and rolled-back stretches of trimmed entries."""
 BETWEEN_PEERS: Final[frozenset[str]] = frozenset({LOG_TERMS})
@@ -43,6 +47,16 @@ def text_of(features: Iterable[str]) -> str:
 def enabled(settings: Mapping[str, str]) -> frozenset[str]:
     """Return the features that a log has enabled, by its shared settings."""
     return parse(settings.get(SETTING, ""))
+
+
+def due(known: Iterable[str], here: Iterable[str]) -> frozenset[str]:
+    """The features that a leader has to enable: of those that are known, in a log that uses some.
+
+    As soon as the log may use them, that is, as soon as everybody knows them.
+    """
+    used = frozenset(here)
+    found = frozenset(known) - used - ON_DEMAND
+    return frozenset(name for name in found if BASES.get(name) in (None, *used))
 
 
 def words_of(features: Iterable[str], release: str) -> tuple[str, ...]:

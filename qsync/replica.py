@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from election.messages import Ballot, Index, Position, Term
 from election.roles import ElectionMode
-from qsync import errors, upgrading
+from qsync import errors, features, upgrading
 from qsync.accepting import check_writable, grounded, not_new, trimmed
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration
@@ -74,6 +74,8 @@ class Replica:
         self._own = config
         self.settings: Mapping[str, str] = {}
         """What the cluster shares, by the log as it is here, pending entries included."""
+        self._uses_more = False
+        """The log uses a feature since the last input, and perhaps another one with it."""
         self.torn = False
         """An exception left it half changed: the node must stop; the log is intact."""
         self.lost: UntrustedRows | None = None
@@ -137,7 +139,9 @@ class Replica:
             why = f"a snapshot at index {log.start.index} takes the place of the rows"
             self.lose(why, snapshot=log.start.index)
         self.torn = False
-        if type(event) is TimerFired and event.kind == TimerKind.HEARTBEAT:
+        is_beat = type(event) is TimerFired and event.kind == TimerKind.HEARTBEAT
+        if is_beat or self._uses_more:
+            self._uses_more = False
             step = upgrading.next_step(self.machine, self.settings)
             if step is not None and self.lost is None:
                 self.submit(None, step)
@@ -251,6 +255,7 @@ class Replica:
         shared = self._state.schemas.head.settings
         if shared != self.settings:
             upgrading.refuse_unknown(self._own, shared)
+            self._uses_more |= features.enabled(shared) != features.enabled(self.settings)
             self.settings = shared
             self._follow_settings()
             for lost in upgrading.outdated(self.machine, shared):

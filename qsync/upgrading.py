@@ -69,7 +69,7 @@ def next_step(machine: Machine, settings: Mapping[str, str]) -> Request | None:
     """The entry that enables what everybody knows now; None when there is nothing to enable."""
     config, leader = machine.config, machine.leader
     here = features.enabled(settings)
-    new = config.features - here - features.ON_DEMAND
+    new = features.due(config.features, here)
     if not new or leader is None or config.enable_features is not EnableFeatures.AUTO:
         return None
     if machine.reasons():

@@ -2,7 +2,7 @@
 
 import shlex
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -108,17 +108,20 @@ def _member_was_struck(cluster: "SimulatedCluster", node: "MemberMachine") -> bo
 
 def _features_enabled(_: "LiveFacts", __: Condition, survey: ClusterSurvey) -> bool:
     known = {name for each in survey.samples for name in each.upgrade.knows}
-    used = [set(each.upgrade.features) for each in survey.samples]
-    wanted = known - features.ON_DEMAND
-    return bool(wanted) and all(wanted <= each for each in used)
+    return _use_all(known, [frozenset(each.upgrade.features) for each in survey.samples])
 
 
 def _simulated_features_enabled(cluster: "SimulatedCluster", _: Condition) -> bool:
     cores = [node.core for node in cluster.world.nodes if node.up]
     known = {name for core in cores for name in core.machine.config.features}
-    used = [features.enabled(core.settings) for core in cores]
-    wanted = known - features.ON_DEMAND
-    return bool(wanted) and all(wanted <= each for each in used)
+    return _use_all(known, [features.enabled(core.settings) for core in cores])
+
+
+def _use_all(known: set[str], used: Sequence[frozenset[str]]) -> bool:
+    """Return whether each log uses some of what a leader enables by itself, and nothing is due."""
+    return bool(used) and all(
+        each - features.ON_DEMAND and not features.due(known, each) for each in used
+    )
 
 
 def _ends_with_0(_: "LiveFacts", condition: Condition, __: ClusterSurvey) -> bool:

@@ -28,7 +28,7 @@ def list_(*, target: list[str], timeout: float) -> None:
     """List the consumers of the log: from which index on, and how many bytes are kept for each.
 
     The leader answers. A consumer that holds more than `store.wal_retention_size` is dropped, and
-    then needs a snapshot to go on.
+    then needs a snapshot to go on. `of ann`: it belongs to that user.
     """
     use = consumers.look(target, timeout=timeout)
     if style().as_json:
@@ -38,7 +38,7 @@ def list_(*, target: list[str], timeout: float) -> None:
     for each in use.consumers:
         held = "let go" if each.let_go else f"holds {short.size(each.size)}"
         name = each.about if each.kind == ConsumerKind.REPLICA else each.name
-        about = each.name if each.kind == ConsumerKind.REPLICA else each.about
+        about = each.name if each.kind == ConsumerKind.REPLICA else _about(each)
         line = f"{name:<20} {each.kind:<10} has {each.signature:<12} {held:<16} {about}"
         text(one_line(line.rstrip()))
     for one in use.node.replication_anon.replicas:
@@ -62,7 +62,8 @@ def drop(*, name: str, target: list[str], dry_run: bool, timeout: float) -> None
     """Stop keeping the log for NAME: a consumer, or a member by its name or uuid.
 
     A member stays a member: when it comes back it takes a snapshot, and the log is kept for it
-    again. Refused while it is connected.
+    again. Refused while it is connected. In a cluster with users a consumer is dropped by the user
+    whom it belongs to, and by those with the right `member`.
     """
     use = consumers.look(target, timeout=min(timeout, 2.0))
     one = consumers.named(use, name)
@@ -90,6 +91,11 @@ def _json(use: LogUse) -> dict[str, object]:
         "held_by": None if gc.held_by is None else msgspec.to_builtins(gc.held_by),
         "consumers": [_shown(each) for each in use.consumers],
     }
+
+
+def _about(one: ConsumerStatus) -> str:
+    """Whom it belongs to, and what was said about it."""
+    return ", ".join(each for each in (one.owner and f"of {one.owner}", one.about) if each)
 
 
 def _shown(one: ConsumerStatus) -> object:

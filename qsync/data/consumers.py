@@ -1,8 +1,11 @@
 """Consumers of the log: rows of `_gc_consumers`, changed by operations of their own."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
 
 from election.messages import Index
+from qsync import features
 from qsync.consumer import (
     ABOUT_CHARACTERS_MAX,
     CONSUMERS_MAX,
@@ -12,9 +15,10 @@ from qsync.consumer import (
     consumer_of,
 )
 from qsync.data import keys, schema, tuples
-from qsync.data.draft import EffectDraft
+from qsync.data.draft import EffectDraft, Readable
 from qsync.data.schema import SpaceDefinition
 from qsync.errors import Compacted, Overloaded, ProtocolError, WrongOperation
+from qsync.rights import LOCAL_ADMIN
 
 
 def register(
@@ -22,8 +26,9 @@ def register(
 ) -> bytes | None:
     """Keep the log behind `index` for `name`, or from here on if that is nil. The row.
 
-    A registered consumer keeps its position. One that was let go must name its position, having
-    taken a snapshot: raises Compacted if it does not. Raises WrongOperation for a member's name.
+    A new consumer belongs to the user who asks. A registered one keeps its position and its owner.
+    One that was let go must name its position, having taken a snapshot: raises Compacted if it does
+    not. Raises WrongOperation for a member's name.
     """
     space, key = _place(draft, name)
     there = _not_member(_found(draft, key))
@@ -40,6 +45,7 @@ def register(
         kind=_kind(kind),
         index=here if index is None else _index(index, here),
         about=_text(about, "what is said about a consumer", ABOUT_CHARACTERS_MAX),
+        owner=_asker(draft) if there is None else there.owner,
     )
     return _put(draft, space, key, there, new)
 
@@ -55,7 +61,7 @@ def advance(draft: EffectDraft, name: object, index: object) -> bytes | None:
     if there is None or there.let_go:
         raise _no_claim(str(name), there)
     moved = max(there.index, _index(index, _here(draft)))
-    return _put(draft, space, key, there, _at(there, moved, let_go=False))
+    return _put(draft, space, key, there, replace(there, index=moved))
 
 
 def move_replica(draft: EffectDraft, name: object, index: object) -> bytes | None:
@@ -76,7 +82,7 @@ def let_go(draft: EffectDraft, name: object) -> bytes | None:
     there = _found(draft, key)
     text = _text(name, "the name of a consumer", NAME_CHARACTERS_MAX)
     known = there or Consumer(text, ConsumerKind.REPLICA, Index(0))
-    return _put(draft, space, key, there, _at(known, known.index, let_go=True))
+    return _put(draft, space, key, there, replace(known, let_go=True))
 
 
 def drop(draft: EffectDraft, name: object) -> bytes | None:
@@ -89,13 +95,39 @@ def drop(draft: EffectDraft, name: object) -> bytes | None:
     return old
 
 
+def hand_over(draft: EffectDraft, user: str) -> None:
+    """What belonged to a user who goes is the administrator's: the log is kept on for it.
+
+    So a user who gets the same name later does not find it his own.
+    """
+    space = draft.space(schema.GC_CONSUMERS)
+    rows = draft.scan(space.primary.prefix, space.primary.end)
+    for one in consumers_of([row for _, row in rows]):
+        if one.owner == user:
+            key = space.primary.key([one.name], whole=True)
+            _put(draft, space, key, one, replace(one, owner=LOCAL_ADMIN))
+
+
 def consumers_of(rows: Iterable[bytes]) -> list[Consumer]:
     """Stored rows, as they are selected."""
     return [consumer_of(tuples.stored(row)) for row in rows]
 
 
-def _at(old: Consumer, index: Index, *, let_go: bool) -> Consumer:
-    return Consumer(old.name, old.kind, index, old.about, let_go)
+def find(view: Readable, name: object) -> Consumer | None:
+    """The consumer of that name, if there is one and it is a name."""
+    if not isinstance(name, str) or not 0 < len(name) <= NAME_CHARACTERS_MAX:
+        return None
+    return _found(view, _SPACE.primary.key([name], whole=True))
+
+
+_SPACE: Final = next(each for each in schema.SYSTEM if each.id == schema.GC_CONSUMERS)
+
+
+def _asker(draft: EffectDraft) -> str:
+    """The owner of what is made now: nobody while older releases may read the row."""
+    if features.CONSUMER_OWNERS not in features.enabled(draft.schema.settings):
+        return ""
+    return draft.origin.user or ""
 
 
 def _place(draft: EffectDraft, name: object) -> tuple[SpaceDefinition, bytes]:
@@ -106,8 +138,8 @@ def _place(draft: EffectDraft, name: object) -> tuple[SpaceDefinition, bytes]:
     return space, space.primary.key([text], whole=True)
 
 
-def _found(draft: EffectDraft, key: bytes) -> Consumer | None:
-    row = draft.get(key)
+def _found(view: Readable, key: bytes) -> Consumer | None:
+    row = view.get(key)
     return None if row is None else consumer_of(tuples.stored(row))
 
 
@@ -137,7 +169,8 @@ def _check_room(draft: EffectDraft, space: SpaceDefinition) -> None:
 
 def _here(draft: EffectDraft) -> Index:
     """The last place that a consumer can have: the one before this transaction, once it has one."""
-    return Index(keys.INTEGER_MAX if draft.at is None else draft.at.index - 1)
+    at = draft.origin.at
+    return Index(keys.INTEGER_MAX if at is None else at.index - 1)
 
 
 def _index(value: object, here: Index) -> Index:

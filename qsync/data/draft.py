@@ -1,7 +1,7 @@
 """A transaction being made: its writes over a view, with indexes and schema kept in step."""
 
 from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from election.messages import Position
 from qsync.data import keys, schema, tuples
@@ -31,15 +31,30 @@ class Readable(Protocol):
         """Rows with `lo <= key < hi`."""
 
 
+class TransactionOrigin(NamedTuple):
+    """Where a transaction comes from: what it makes may carry that.
+
+    `user`: who asks; None is the node itself. `at`: the place in the log that the transaction will
+    have; None if it is not for the log.
+    """
+
+    user: str | None = None
+    at: Position | None = None
+
+
+_NOWHERE: Final = TransactionOrigin()
+
+
 class EffectDraft:
     """Collects effects (what the log will say) and writes (what they do to physical keys).
 
     `put` serves execution and checks; `replay` serves effects that come from the log and trusts.
     """
 
-    def __init__(self, view: Readable, shape: Schema, *, at: Position | None = None) -> None:
-        self.at = at
-        """The place in the log that the transaction will have; None if it is not for the log."""
+    def __init__(
+        self, view: Readable, shape: Schema, *, origin: TransactionOrigin = _NOWHERE
+    ) -> None:
+        self.origin = origin
         self.schema_changed = False
         self.effects: list[Effect] = []
         self.changes: list[SessionChange] = []

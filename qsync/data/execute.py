@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from election.messages import Position
 from qsync.data import body, consumers, ddl, keys, operators, schema, sessions, settings, tuples
-from qsync.data.draft import EffectDraft, Readable
+from qsync.data.draft import EffectDraft, Readable, TransactionOrigin
 from qsync.data.indexes import Index
 from qsync.data.keys import Misfit
 from qsync.data.operation_kinds import Op
@@ -89,7 +89,7 @@ def execute(
                 seq=seq,
                 low=low,
             )
-    draft = EffectDraft(view, shape, at=at)
+    draft = EffectDraft(view, shape, origin=TransactionOrigin(request.user, at))
     results = run(draft, ops, limits)
     opened = {change.session for change in draft.changes if change.opened}
     if opened and len(known.keys() | opened) > max(limits.sessions_max, len(known)):
@@ -342,12 +342,13 @@ def _require_existence(
 
 
 def _open_session(draft: EffectDraft, seed: object) -> bytes:
-    if draft.at is None:
+    at = draft.origin.at
+    if at is None:
         raise ProtocolError("a session is opened by a transaction only")
     if not isinstance(seed, bytes) or not 0 < len(seed) <= sessions.SEED_BYTES_MAX:
         most = sessions.SEED_BYTES_MAX
         raise ProtocolError(f"the id of a session begins with 1 to {most} bytes of the client")
-    name = sessions.born(seed, draft.at)
+    name = sessions.born(seed, at)
     row = tuples.encode([name])
     draft.change_session(name, sessions.key_of(name), row)
     return row

@@ -8,6 +8,9 @@ once it is confirmed, and taking it back counts from its place in the log on.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from qsync.data import consumer_rights
+from qsync.data.consumer_rights import is_of_owner
+from qsync.data.draft import Readable
 from qsync.data.grants import SECRET_SPACES, KnownOperation
 from qsync.data.operation_kinds import Op, ReadKind
 from qsync.data.request import Request
@@ -23,8 +26,11 @@ _BY_SPACE: Final = frozenset(
 )
 
 
-def check(request: Request, *shapes: Schema) -> None:
-    """Raises AccessDenied, naming the right, unless the asker has all of them by each schema."""
+def check(request: Request, *shapes: Schema, view: Readable) -> None:
+    """Raises AccessDenied, naming the right, unless the asker has all of them by each schema.
+
+    `view`: the rows before the transaction, for whom a consumer of the log belongs to.
+    """
     user = request.user
     if user is None:
         return
@@ -34,9 +40,12 @@ def check(request: Request, *shapes: Schema) -> None:
         if rights is not None and shape is not former:
             known = rights.known_of(user)
             if not _is_known(known, request):
-                wanted = [*of_operations(user, request.ops), *_of_reads(request.reads)]
-                wanted += _of_primaries(request.ops, shape)
+                others = [op for op in request.ops if not is_of_owner(op)]
+                wanted = [*of_operations(user, others), *_of_reads(request.reads)]
+                wanted += _of_primaries(others, shape)
                 rights.check(user, wanted, shape.name_of)
+                for op in filter(is_of_owner, request.ops):
+                    consumer_rights.check(user, op, shape, view)
                 _remember(known, request)
         former = shape
 

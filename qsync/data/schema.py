@@ -358,7 +358,7 @@ SYSTEM = (
     _system(
         GC_CONSUMERS,
         "_gc_consumers",
-        "name:string kind:string index:unsigned about:string let_go:boolean",
+        "name:string kind:string index:unsigned about:string let_go:boolean owner:string?",
         primary="name",
     ),
     _system(

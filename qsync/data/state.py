@@ -56,11 +56,11 @@ class DataState(UnfoldedHistory):
         `visible`: on what readers see, to know whether a refusal rests on pending data.
         """
         upto = self.visible if visible else None
+        view = VersionView(self.overlay, self.backing, upto)
         shape = self.schemas.shown if visible else self.schemas.head
         shown = self.schemas.shown
         if shape.rights is not None or shown.rights is not None:
-            needs.check(request, shown, shape)
-        view = VersionView(self.overlay, self.backing, upto)
+            needs.check(request, shown, shape, view=view)
         if request.reads:
             conflicts.validate(
                 request.reads,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from qsync import features
-from qsync.data import schema, settings, tuples
+from qsync.data import consumers, schema, settings, tuples
 from qsync.data.draft import EffectDraft
 from qsync.data.grants import KEY, KEY_NAME, ROLE, USER, Rights, grant_of
 from qsync.data.operation_kinds import Op
@@ -82,7 +82,7 @@ def create_role(draft: EffectDraft, name: object, options: object) -> None:
 
 
 def drop_user(draft: EffectDraft, name: object, options: object) -> None:
-    """The user goes, with all that he was granted."""
+    """The user goes, with all that he was granted. His consumers of the log stay, as `admin`'s."""
     _drop(draft, name, options, what="user")
 
 
@@ -138,6 +138,8 @@ def _drop(draft: EffectDraft, name: object, options: object, *, what: str) -> No
         of_role = one.kind is GrantedOn.ROLE and one.name == label
         if one.grantee == label or of_role:
             _delete(draft, schema.PRIV, one.row()[:3])
+    if what == USER:
+        consumers.hand_over(draft, label)
     _delete(draft, schema.USER, [label])
 
 

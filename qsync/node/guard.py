@@ -128,6 +128,9 @@ def noted(error: AccessDenied, connection: Connection, noting: Noting) -> QsyncE
     missing = error.message  # details of a recorded refusal are left out where they are long
     if isinstance(privilege, str) and (space is None or isinstance(space, str | int)):
         missing = str(Need(Privilege(privilege), space))
+        consumer = error.details.get("consumer")
+        if consumer is not None:
+            missing += f" for consumer {consumer!r} of {error.details.get('owner')!r}"
     try:
         noting.audit.note_denied(connection, missing)
     except StoreError as unwritten:

@@ -44,6 +44,7 @@ def _consumer(node: NodeView, each: Consumer) -> ConsumerStatus:
         vclock=vclock_at(node, each.index),
         size=0 if each.let_go else log.bytes_between(each.index, log.last),
         let_go=each.let_go,
+        owner=each.owner,
     )
 
 

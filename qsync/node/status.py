@@ -66,7 +66,7 @@ def upgrade(node: NodeView) -> UpgradeStatus:
         features=tuple(sorted(here)),
         knows=tuple(sorted(knows)),
         waits=tuple(upgrading.lacking(machine, new)) if leads else (),
-        unheard=tuple(upgrading.unheard(machine)) if leads and new - features.ON_DEMAND else (),
+        unheard=tuple(upgrading.unheard(machine)) if leads and features.due(knows, here) else (),
     )
 
 

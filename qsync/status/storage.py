@@ -84,6 +84,9 @@ class ConsumerStatus(Struct, frozen=True, kw_only=True):
     )
     size: Annotated[int, "bytes of log that are kept behind that"] = 0
     let_go: Annotated[bool, "whether nothing is kept for it any more: it needs a snapshot"] = False
+    owner: Annotated[
+        str, "the user whom it belongs to; empty of a member, and of one of nobody"
+    ] = ""
 
 
 class HoldStatus(Struct, frozen=True, kw_only=True):

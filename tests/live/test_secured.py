@@ -4,6 +4,7 @@ Each is asked in three ways: by the lab, as its administrator by certificate; by
 and by addresses, with a user's password in a file that the environment names.
 """
 
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -179,6 +180,49 @@ def test_leadership_moves_and_a_node_is_broken_and_mended(asked: Asked) -> None:
     asked("lab", "fault", "n1", "--dir", str(asked.secured.lab.dir))
     asked("lab", "kill", "n3", "--dir", str(asked.secured.lab.dir))
     asked("lab", "start", "n3", "--dir", str(asked.secured.lab.dir))
+
+
+def test_a_consumer_of_the_log_is_its_owner_s_whoever_leads_and_whoever_is_dropped(
+    secured: Secured, asked: Asked
+) -> None:
+    """Who may read everything cannot make another reader lose changes."""
+    tls, where = secured.tls, secured.addresses
+    with qsync.connect(where, timeout=20) as db:
+        for name in ("mia", "tom"):
+            db.users.create(name, SECRET)
+            db.users.grant(name, role="reader")
+    tom_s = tls.as_variables() | {USER: "tom", PASSWORD: SECRET}
+    until(lambda: caught_up(secured.lab), "every node knows them")
+    with (
+        qsync.connect(where, tls=tls, user="mia", password=SECRET, timeout=20) as mia,
+        qsync.connect(where, tls=tls, user="tom", password=SECRET, timeout=20) as tom,
+    ):
+        place = mia.consumers.register("mailer").index
+        for _ in range(2):
+            for change in (tom.consumers.register, tom.consumers.drop, tom.consumers.let_go):
+                with pytest.raises(AccessDenied, match="\"mailer\" belongs to user 'mia'"):
+                    change("mailer")
+            with pytest.raises(AccessDenied), tom.transaction() as tx:
+                tx.advance("mailer", place)
+            assert mia.consumers.advance("mailer", place).index > place
+            leader = str(status_of(asked)["leader"])
+            asked("lab", "kill", leader, "--dir", "TARGET")
+            mia.consumers.advance("mailer", place)
+            asked("lab", "start", leader, "--dir", "TARGET")
+            until(lambda: caught_up(secured.lab), "it is back")
+    asked.with_(tom_s, "member", "gc", "drop", "mailer", "-t", where, code=4)
+    assert "belongs to user 'mia'" in asked.err
+    assert "of mia" in asked("member", "gc", "list", "TARGET")
+    asked("user", "drop", "mia", "-t", "TARGET")
+    assert "of admin" in asked("member", "gc", "list", "TARGET")
+    asked("user", "grant", "tom", "--role", "operator", "-t", "TARGET")
+    asked.with_(tom_s, "member", "gc", "drop", "mailer", "-t", where)
+    asked("user", "drop", "tom", "-t", "TARGET")
+
+
+def status_of(asked: Asked) -> dict[str, object]:
+    found: dict[str, object] = json.loads(asked("status", "TARGET", "--json"))
+    return found
 
 
 def test_without_a_certificate_or_a_password_nobody_learns_anything(asked: Asked) -> None:

@@ -1,10 +1,11 @@
-"""Every verb and operation, by every role, on an own, a foreign and a missing space: a real node.
+"""Every verb and operation, by every role, on an own, a foreign and a missing object: a real node.
 
 What is expected is written out here once more, by hand, so that the table of the product is held
 against something that is not itself.
 """
 
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -151,6 +152,22 @@ CHANGED: Final[Mapping[Op, tuple[str, ...]]] = {
         ("super",),
     ),
 }
+OLD: Final = "old"
+"""A consumer of the log that was registered before there were users: it belongs to nobody."""
+CONSUMERS: Final = ("own", "foreign", OLD, MISSING)
+OF_CONSUMERS: Final = (
+    *(Op.REGISTER_CONSUMER, Op.ADVANCE_CONSUMER, Op.LET_GO_CONSUMER, Op.DROP_CONSUMER),
+)
+
+
+def may_change(user: str, op: Op, whose: str) -> bool:
+    """May that user do that to a consumer?"""
+    read, member = may(user, "read"), may(user, "member")
+    if op in (Op.REGISTER_CONSUMER, Op.ADVANCE_CONSUMER):
+        return read and (member or whose != "foreign")
+    return member or (read and (whose == "own" or (whose, op) == (MISSING, Op.DROP_CONSUMER)))
+
+
 EVERYWHERE: Final = frozenset(op for op in Op if op >= Op.OPEN_SESSION) | {Op.CHANGE_SETTINGS}
 """On no space."""
 
@@ -182,7 +199,7 @@ def operation(op: Op, space: str) -> list[object]:
         Op.ADVANCE_CONSUMER: ["c", 1],
         Op.MOVE_REPLICA: ["c", 1],
         Op.LET_GO_CONSUMER: ["c"],
-        Op.DROP_CONSUMER: ["c"],
+        Op.DROP_CONSUMER: [OLD],
         Op.ENABLE_USERS: [bytes(32)],
         Op.CREATE_USER: ["new", None],
         Op.ALTER_USER: ["plain2", None],
@@ -212,14 +229,26 @@ async def _prepare(address: str) -> None:
     async with qsync.connect_async(address) as db:
         for name in (OWN, FOREIGN, "guard"):
             await db.schema.create_space(name, is_sync=True)
+        await db.consumers.register(OLD)
         await db.users.create("first", PASSWORD)
     async with qsync.connect_async(address, user="first", password=PASSWORD) as db:
+        await db.consumers.register("of first")
         for name in USERS:
             await db.users.create(f"{name}_", PASSWORD)
             await db.users.grant(f"{name}_", ["read"], space="guard")
             if name in ROLES:
                 await db.users.grant(f"{name}_", role=name)
         await db.users.grant("owner_", ON_OWN, space="own.*")
+        for name in USERS:
+            await db.users.grant(f"{name}_", ["read"])
+            async with qsync.connect_async(address, user=f"{name}_", password=PASSWORD) as theirs:
+                await theirs.consumers.register(f"of {name}")
+            await db.users.revoke(f"{name}_", ["read"])
+
+
+def named(user: str, whose: str) -> str:
+    """The name of a consumer."""
+    return {"own": f"of {user}", "foreign": "of first"}.get(whose, whose)
 
 
 async def _fill(path: Path, cells: dict[Cell, Answer]) -> None:
@@ -235,6 +264,11 @@ async def _fill(path: Path, cells: dict[Cell, Answer]) -> None:
                         ops = [operation(op, space), [*GUARDED]]
                         asked = WriteRequest(1, b"", 0, 0, 0, ops)
                         cells[user, repr(op), space] = await ask(line, asked)
+                for whose, op in product(CONSUMERS, OF_CONSUMERS):
+                    changed = operation(op, "")
+                    changed[1] = named(user, whose)
+                    asked = WriteRequest(1, b"", 0, 0, 0, [changed, [*GUARDED]])
+                    cells[user, repr(op), f"consumer {whose}"] = await ask(line, asked)
 
 
 @pytest.fixture(scope="module")
@@ -278,6 +312,18 @@ def test_every_operation_is_allowed_or_refused_as_written_here(
             answer = cells[user, repr(op), space]
             if refused(answer) is allowed:
                 wrong.append((op.name, space, allowed, answer))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_every_consumer_is_changed_by_those_who_may_as_written_here(
+    cells: dict[Cell, Answer], user: str
+) -> None:
+    wrong = []
+    for whose, op in product(CONSUMERS, OF_CONSUMERS):
+        answer = cells[user, repr(op), f"consumer {whose}"]
+        if refused(answer) is may_change(user, op, whose):
+            wrong.append((op.name, whose, answer))
     assert wrong == []
 
 

@@ -179,6 +179,16 @@ def rights_of_verbs() -> Iterator[str]:
         yield f"| {verb.name} | {right.words} |"
 
 
+_MORE_RIGHTS: Mapping[int, str] = {
+    Op.REGISTER_CONSUMER: "; of another user's member, too",
+    Op.ADVANCE_CONSUMER: "; of another user's member, too",
+    Op.LET_GO_CONSUMER: "; of one's own read",
+    Op.DROP_CONSUMER: "; of one's own read",
+    Op.ALTER_USER: "; of one's own password session",
+}
+"""What depends on whom a thing belongs to."""
+
+
 def rights_of_operations() -> Iterator[str]:
     """What each operation of a transaction takes, on a space called SPACE."""
     yield from _table("operation", "rights")
@@ -187,8 +197,7 @@ def rights_of_operations() -> Iterator[str]:
         words = [
             str(each.privilege) + (f" on {each.space}" if each.space else "") for each in found
         ]
-        own = "; of one's own password session" if op == Op.ALTER_USER else ""
-        yield f"| {Op(op).name} | {', '.join(words)}{own} |"
+        yield f"| {Op(op).name} | {', '.join(words)}{_MORE_RIGHTS.get(op, '')} |"
 
 
 def ready_made_roles() -> Iterator[str]:

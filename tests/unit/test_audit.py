@@ -271,8 +271,12 @@ class Noting:
     [
         ({"privilege": "write", "space": "s"}, "write on space 's'"),
         ({}, "user 'ann' lacks a right"),
+        (
+            {"privilege": "member", "space": None, "consumer": "mailer", "owner": "bob"},
+            "member on the universe for consumer 'mailer' of 'bob'",
+        ),
     ],
-    ids=["known", "left out of the record"],
+    ids=["known", "left out of the record", "of another's consumer"],
 )
 def test_a_denied_write_is_noted_whatever_is_kept_of_its_refusal(
     details: dict[str, object], why: str, tmp_path: Path

@@ -558,17 +558,19 @@ def test_there_are_so_many_grants_and_no_more() -> None:
 
 
 def test_operations_that_were_found_right_are_remembered_up_to_a_limit() -> None:
-    shape = users_book().state.schemas.shown
+    state = users_book().state
+    shape, view = state.schemas.shown, state.view(None)
     assert shape.rights is not None
     for number in range(needs.KNOWN_MAX + 1):
-        needs.check(Request(ops=[[Op.INSERT, f"s{number}", b""]], user="root"), shape)
+        asked = Request(ops=[[Op.INSERT, f"s{number}", b""]], user="root")
+        needs.check(asked, shape, view=view)
     known = shape.rights.known_of("root")
     assert len(known) == needs.KNOWN_MAX
     assert (int(Op.INSERT), "s0") in known
     again = [Request(ops=[[Op.INSERT, name, b""]], user="ann") for name in ("s0", "mine")]
     for request in again:
         with pytest.raises(AccessDenied):
-            needs.check(request, shape)
+            needs.check(request, shape, view=view)
     assert not shape.rights.known_of("ann"), "what another one may, and refusals, are not"
 
 

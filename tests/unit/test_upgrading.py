@@ -1,12 +1,18 @@
 """Features of the log: whatever order nodes are upgraded in, nobody has what it cannot read."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from qsync import features, upgrading
+from qsync.consumer import consumer_of
 from qsync.core.machine import Machine
+from qsync.data import tuples
+from qsync.data.operation_kinds import Op
+from qsync.data.request import Request
+from qsync.errors import WrongFormat
 from tests.scenarios import acts
 from tests.scenarios.stage import Stage
 
@@ -123,6 +129,49 @@ def test_a_node_that_is_down_is_not_said_to_lack_a_feature() -> None:
     assert upgrading.lacking(machine, new) == []
     assert upgrading.unheard(machine) == ["node 3 was not heard yet, so nobody knows its features"]
     assert upgrading.unready(machine, new) == upgrading.unheard(machine)
+
+
+def test_consumers_have_owners_once_there_are_users_and_every_node_knows_of_owners() -> None:
+    """An older leader would write their rows without the owner, and let everybody move them."""
+    run = Upgraded(1)
+    for line in ("crash 3", "restart 3 features=users", "elect 1", "deliver", "beat 1", "deliver"):
+        run.do(line)
+    leader = run.stage.actor("1").core
+    assert features.enabled(leader.settings) == set(), "there are no users yet"
+    leader.submit(None, Request(ops=[[Op.ENABLE_USERS, bytes(32)], [Op.CREATE_USER, "ann", None]]))
+    for line in ("deliver", "beat 1", "deliver"):
+        run.do(line)
+    assert features.enabled(leader.settings) == {features.USERS}, "node 3 would not read them"
+    assert upgrading.lacking(leader.machine, frozenset({features.CONSUMER_OWNERS})) == [
+        "node 3 does not know feature consumer_owners"
+    ]
+    register: list[object] = [Op.REGISTER_CONSUMER, "mailer", "subscriber", None, ""]
+    (row,) = leader.submit(None, Request(ops=[register], user="ann")).results
+    assert row is not None
+    assert consumer_of(tuples.stored(row)).owner == ""
+    run.do("crash 3")
+    run.do(f"restart 3 features={features.text_of(features.KNOWN)}")
+    for line in ("deliver", "beat 1", "deliver"):
+        run.do(line)
+    for actor in run.stage.running:
+        actor.core.absorb()
+        assert features.enabled(actor.core.settings) == {features.USERS, features.CONSUMER_OWNERS}
+    register[1] = "hers"
+    (row,) = leader.submit(None, Request(ops=[register], user="ann")).results
+    assert row is not None
+    assert consumer_of(tuples.stored(row)).owner == "ann"
+    with pytest.raises(WrongFormat, match="feature consumer_owners"):
+        upgrading.refuse_unknown(
+            replace(leader.machine.config, features=frozenset({features.USERS})), leader.settings
+        )
+
+
+def test_what_is_about_another_feature_is_due_where_that_is_used() -> None:
+    known = features.KNOWN | {"x"}
+    assert features.due(known, ()) == {"x"}
+    assert features.due(known, {features.USERS}) == {"x", features.CONSUMER_OWNERS}
+    assert features.due(known, known) == set()
+    assert features.due({features.USERS}, {features.USERS}) == set()
 
 
 @pytest.mark.parametrize("text", ["y,x", "x,x", "x,", "a b", ","])

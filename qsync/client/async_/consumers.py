@@ -18,6 +18,9 @@ class AsyncConsumers:
     and failovers. One that holds more than `store.wal_retention_size` bytes is let go: the log is
     trimmed all the same, and whatever it asks next raises `Compacted`. Then read the spaces as they
     are (or take a snapshot), and register again with the index of that read.
+
+    In a cluster with users a consumer belongs to the user who registered it: what others do with it
+    raises AccessDenied, unless they have the right `member`.
     """
 
     def __init__(self, runner: AsyncRunner) -> None:
@@ -73,7 +76,10 @@ class AsyncConsumers:
         *,
         timeout: float | None = None,  # noqa: ASYNC109 - the node's too
     ) -> bool:
-        """Unregister it; false if there is no consumer with that name."""
+        """Unregister it; false if there is no consumer with that name.
+
+        With the right `member` also one of another user, or of nobody.
+        """
         receipt = await self._write(operations.drop_consumer(name), timeout)
         return receipt.row is not None
 

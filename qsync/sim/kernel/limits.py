@@ -1,9 +1,17 @@
 """Limits below the minimum of a file, so that a short run reaches them."""
 
 from dataclasses import replace
+from typing import Final
 
+from qsync import features
 from qsync.core.config import CoreConfig
 from qsync.sim.swarm import Swarm
+
+UNKNOWN_YET: Final = frozenset({features.CONSUMER_OWNERS})
+"""Features that nodes of a run do not know, as those of a former release: a greeting that names one
+more is longer, and so is the log, and no recorded seed would reach what it reached. No request of a
+run depends on them. Empty it when the corpus is drawn again.
+"""
 
 
 def limited(swarm: Swarm, config: CoreConfig) -> CoreConfig:
@@ -13,6 +21,7 @@ def limited(swarm: Swarm, config: CoreConfig) -> CoreConfig:
         append_entries_max=swarm.limits.append_entries_max,
         append_bytes_max=swarm.limits.append_bytes_max,
         confirm_delay=swarm.timing.confirm_delay,
+        features=config.features - UNKNOWN_YET,
     )
     retention = swarm.variety.retention
     if retention is None:

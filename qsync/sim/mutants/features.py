@@ -16,11 +16,11 @@ def _enabled_alone(core: Core) -> None:
 
     def step(event: Input) -> None:
         honest(event)
-        known = core.machine.config.features - features.ON_DEMAND
         here = features.enabled(core.settings)
+        due = features.due(core.machine.config.features, here)
         beat = isinstance(event, TimerFired) and event.kind == TimerKind.HEARTBEAT
-        if beat and known - here and not core.machine.reasons():
-            text = features.text_of(here | known)
+        if beat and due and not core.machine.reasons():
+            text = features.text_of(here | due)
             core.submit(None, Request(ops=[[int(Op.CHANGE_SETTINGS), {features.SETTING: text}]]))
 
     def unchecked(_shared: Mapping[str, str]) -> None:

@@ -6,6 +6,7 @@ from functools import partial
 
 from election.messages import Position
 from qsync.data import needs
+from qsync.data.overlay import VersionView
 from qsync.data.request import ExecutedTransaction, Request
 from qsync.data.state import DataState
 from qsync.replica import Replica as Core
@@ -32,11 +33,11 @@ def _judged(core: Core, judge: Judge) -> None:
 
 
 def _by_head(state: DataState, request: Request) -> None:
-    needs.check(request, state.schemas.head)
+    needs.check(request, state.schemas.head, view=VersionView(state.overlay, state.backing, None))
 
 
 def _by_what_is_shown(state: DataState, request: Request) -> None:
-    needs.check(request, state.schemas.shown)
+    needs.check(request, state.schemas.shown, view=VersionView(state.overlay, state.backing, None))
 
 
 def _by_nothing(_state: DataState, _request: Request) -> None:

@@ -1,0 +1,60 @@
+"""Who may change a consumer of the log: its owner, and who has the right `member`.
+
+The row names the owner, so this is judged where the row is: where a transaction is executed, by the
+rows as they were before it.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from qsync.consumer import Consumer
+from qsync.data import consumers
+from qsync.data.draft import Readable
+from qsync.data.grants import denied
+from qsync.data.operation_kinds import Op
+from qsync.data.schema import Schema
+from qsync.errors import AccessDenied
+from qsync.rights import Need, Privilege
+
+Operation = Sequence[object]
+_READ, _MEMBER = Need(Privilege.READ), Need(Privilege.MEMBER)
+_OF_READERS: Final = frozenset({int(Op.REGISTER_CONSUMER), int(Op.ADVANCE_CONSUMER)})
+_OF_OWNERS: Final = _OF_READERS | {int(Op.LET_GO_CONSUMER), int(Op.DROP_CONSUMER)}
+
+
+def is_of_owner(op: Operation) -> bool:
+    """Return whether what an operation takes depends on whom a consumer belongs to."""
+    return bool(op) and isinstance(op[0], int) and op[0] in _OF_OWNERS
+
+
+def check(user: str, op: Operation, shape: Schema, view: Readable) -> None:
+    """Raises AccessDenied unless the user may do that to the consumer, by the rows of `view`."""
+    rights = shape.rights
+    assert rights is not None
+    there = consumers.find(view, op[1] if len(op) > 1 else None)
+    missing = [rights.missing(user, needs, shape.name_of) for needs in _ways(user, op[0], there)]
+    if None in missing:
+        return
+    need = missing[-1]
+    assert need is not None
+    error = denied(user, need)
+    if need == _MEMBER and there is not None and there.owner not in ("", user):
+        raise _of_another(there, error)
+    raise error
+
+
+def _ways(user: str, op: object, there: Consumer | None) -> list[list[Need]]:
+    """Return the rights that suffice, those of one list. What the last one lacks is told."""
+    owner = "" if there is None else there.owner
+    if op in _OF_READERS:
+        return [[_READ] if owner in ("", user) else [_READ, _MEMBER]]
+    is_nothing = there is None and op == Op.DROP_CONSUMER
+    return [[_MEMBER], [_READ]] if owner == user or is_nothing else [[_MEMBER]]
+
+
+def _of_another(there: Consumer, error: AccessDenied) -> AccessDenied:
+    return AccessDenied(
+        f'consumer "{there.name}" belongs to user {there.owner!r}, and {error.message}',
+        hint="only its owner, and who has the right `member`, may change it",
+        details={**error.details, "consumer": there.name, "owner": there.owner},
+    )
