@@ -17,7 +17,7 @@ from qsync.consumer import (
 from qsync.data import keys, schema, tuples
 from qsync.data.draft import EffectDraft, Readable
 from qsync.data.schema import SpaceDefinition
-from qsync.errors import Compacted, Overloaded, ProtocolError, WrongOperation
+from qsync.errors import Compacted, Overloaded, WrongOperation
 from qsync.rights import LOCAL_ADMIN
 
 
@@ -31,7 +31,7 @@ def register(
     not. Raises WrongOperation for a member's name.
     """
     space, key = _place(draft, name)
-    there = _not_member(_found(draft, key))
+    there, wanted = _not_member(_found(draft, key)), _kind(kind)
     if there is not None and not there.let_go:
         draft.sync = True
         return tuples.encode(there.row())
@@ -42,7 +42,7 @@ def register(
     here = _here(draft)
     new = Consumer(
         name=_text(name, "the name of a consumer", NAME_CHARACTERS_MAX),
-        kind=_kind(kind),
+        kind=wanted,
         index=here if index is None else _index(index, here),
         about=_text(about, "what is said about a consumer", ABOUT_CHARACTERS_MAX),
         owner=_asker(draft) if there is None else there.owner,
@@ -133,7 +133,7 @@ def _asker(draft: EffectDraft) -> str:
 def _place(draft: EffectDraft, name: object) -> tuple[SpaceDefinition, bytes]:
     text = _text(name, "the name of a consumer", NAME_CHARACTERS_MAX)
     if not text:
-        raise ProtocolError("a consumer has a name")
+        raise WrongOperation("a consumer of the log has a name, not an empty text")
     space = draft.schema.space(schema.GC_CONSUMERS)
     return space, space.primary.key([text], whole=True)
 
@@ -175,7 +175,7 @@ def _here(draft: EffectDraft) -> Index:
 
 def _index(value: object, here: Index) -> Index:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ProtocolError(f"{value!r} is no index of the log")
+        raise WrongOperation(f"{value!r} is no index of the log")
     if value > here:
         raise WrongOperation(f"index {value} is ahead of the log, which ends at {here}")
     return Index(value)
@@ -187,14 +187,16 @@ def _kind(value: object) -> ConsumerKind:
     except ValueError:
         kind = ConsumerKind.REPLICA
     if kind is ConsumerKind.REPLICA:
-        raise ProtocolError(f"a consumer is a subscriber, a backup or an archive, not {value!r}")
+        raise WrongOperation(
+            f"a consumer of the log is a subscriber, a backup or an archive, not {value!r}"
+        )
     return kind
 
 
 def _text(value: object, what: str, most: int) -> str:
     if isinstance(value, str) and len(value) <= most:
         return value
-    raise ProtocolError(f"{what} is a text of at most {most} characters")
+    raise WrongOperation(f"{what} is a text of at most {most} characters")
 
 
 def _no_claim(name: str, there: Consumer | None) -> Compacted:

@@ -11,7 +11,7 @@ import qsync
 from qsync.consumer import ConsumerKind
 from qsync.core.logstart import LogStart
 from qsync.core.retention import HoldKind
-from qsync.errors import Compacted, DiskFull, QsyncError
+from qsync.errors import Compacted, DiskFull, WrongOperation
 from qsync.node import retention
 from qsync.node.node import SWEEP, Node
 from qsync.store import snapfiles
@@ -67,7 +67,7 @@ async def test_the_log_is_trimmed_behind_snapshots_and_no_further(tmp_path: Path
         oldest = snapshot_files(folder)[0]
         assert reader.index < begins(node) <= min(oldest.index, last) + 1
         assert verify_snapshot(oldest.path).start.index == oldest.index
-        with pytest.raises(QsyncError, match="a backup or an archive, not 'nonsense'"):
+        with pytest.raises(WrongOperation, match="a backup or an archive, not 'nonsense'"):
             await db.consumers.register("other", "nonsense")
         assert (await db.consumers.register("other", "backup")).kind is ConsumerKind.BACKUP
         await db.consumers.drop("other")

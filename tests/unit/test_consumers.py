@@ -8,7 +8,7 @@ from qsync import consumer
 from qsync.consumer import Consumer, ConsumerKind, consumer_of
 from qsync.data import consumers, schema
 from qsync.data.operation_kinds import Op
-from qsync.errors import Compacted, Overloaded, ProtocolError, WrongOperation, WrongSchema
+from qsync.errors import Compacted, Overloaded, WrongOperation, WrongSchema
 from tests.unit.book import Book, pack
 
 REGISTER, ADVANCE, MOVE, LET_GO, DROP = (
@@ -112,14 +112,29 @@ def test_an_effect_and_the_place_behind_it_are_one_transaction(book: Book) -> No
         [REGISTER, "s", "subscriber", -1, ""],
         [REGISTER, "s", "subscriber", True, ""],
         [REGISTER, "s", "subscriber", None, "a" * (consumer.ABOUT_CHARACTERS_MAX + 1)],
-        [ADVANCE, "s", 1],
         [MOVE, None, 1],
+        [MOVE, "uuid", "1"],
+        [ADVANCE, "", 1],
+        [LET_GO, None],
+        [DROP, 7],
     ],
 )
-def test_nonsense_is_refused(book: Book, op: list[object]) -> None:
-    with pytest.raises((ProtocolError, Compacted)):
+def test_nonsense_is_refused_as_an_argument_and_not_as_a_broken_protocol(
+    book: Book, op: list[object]
+) -> None:
+    with pytest.raises(WrongOperation, match=r"consumer|of a directory|index of the log"):
         book.write(op)
     assert stored(book) == []
+
+
+def test_the_refusal_of_an_unknown_kind_names_those_there_are(book: Book) -> None:
+    write(book, REGISTER, "s", "backup", None, "")
+    for name in ("s", "new"):
+        with pytest.raises(WrongOperation) as refused:
+            book.write([REGISTER, name, "reader", None, ""])
+        assert refused.value.message == (
+            "a consumer of the log is a subscriber, a backup or an archive, not 'reader'"
+        )
 
 
 def test_the_rows_are_changed_in_no_other_way(book: Book) -> None:
