@@ -4,6 +4,7 @@ The client repeats its request, and the node keeps a request until it has news. 
 own pace, and after a lost connection it continues at its position, with any node that answers.
 """
 
+import re
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
@@ -12,6 +13,7 @@ from qsync.client import questions
 from qsync.client.calls import ClientCall
 from qsync.client.changes import Change, ChangeBatch, ChangeKind
 from qsync.client.rows import Key, Receipt, key_of
+from qsync.errors import QsyncError
 from qsync.wire.verbs import Name
 
 WAIT_S: Final = 1.0
@@ -22,6 +24,7 @@ WAIT_S: Final = 1.0
 class Cursor:
     """The place of a reader, and its filter. `space` becomes a number once it is known.
 
+    `named`: the space as the reader named it.
     `term`: of the write that the feed goes on after, until the log is known to have that write.
     """
 
@@ -34,6 +37,10 @@ class Cursor:
     idle_s: float = 0.0
     reached: bool = False
     """Whether everything was read that was confirmed when the last question was answered."""
+    named: Name | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.named = self.space
 
     def call(self, idle: float | None = None) -> ClientCall[ChangeBatch]:
         """Return the next question, which waits no longer than an `idle` reader does."""
@@ -56,6 +63,20 @@ class Cursor:
         self.pending.extend(batch.changes)
         self.reached = batch.upto >= batch.confirmed
         self.idle_s = 0.0 if batch.changes else self.idle_s + batch.seconds
+
+    def name_space(self, error: QsyncError) -> None:
+        """Let the error of a question name the space as the reader did, and not by number.
+
+        The node does not know that name: it may have changed, and the reader may not know the
+        present one.
+        """
+        if self.space == self.named:
+            return
+        number = re.compile(rf"\bspace {self.space}\b")
+        error.message = number.sub(lambda _: f"space {self.named!r}", error.message)
+        error.args = (error.message,)
+        if error.details.get("space") == self.space:
+            error.details["space"] = self.named
 
     def next(self) -> Change | None:
         """Return the next change that is here. After a drop of the space nothing follows."""

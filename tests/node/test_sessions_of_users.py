@@ -259,6 +259,32 @@ async def _refused_retries(path: Path, told: dict[str, str]) -> None:
                 told[user] = f"{error.code}: {error.message} {error.hint} {sorted(error.details)}"
 
 
+async def _feed_of_a_revoked_reader(path: Path) -> None:
+    """The space has another name meanwhile, which is none of his business."""
+    async with qsync.Node(config(path, alone=True)) as node:
+        await prepare(node.address)
+        async with (
+            qsync.connect_async(node.address, user="root", password=PASSWORD) as root,
+            qsync.connect_async(node.address, user="ann", password=PASSWORD) as ann,
+        ):
+            feed = ann.watch("mine", after=0)
+            await root.space("mine").replace([1])
+            with trio.fail_after(WITHIN_S):
+                assert (await anext(feed)).effects[0].row == [1]
+                await root.schema.alter_space("mine", name="secret")
+                for _ in range(2):
+                    with pytest.raises(AccessDenied) as ended:
+                        await anext(feed)
+                    error = ended.value
+                    assert error.message == "user 'ann' lacks the right read on space 'mine'"
+                    assert error.details["space"] == "mine"
+                    assert "secret" not in repr(error)
+
+
+def test_the_error_that_ends_a_feed_names_the_space_as_its_reader_did(tmp_path: Path) -> None:
+    trio.run(_feed_of_a_revoked_reader, tmp_path)
+
+
 def test_a_token_of_another_tells_that_it_was_refused_and_not_for_which_row(
     tmp_path: Path,
 ) -> None:

@@ -10,7 +10,7 @@ from qsync.client import feed
 from qsync.client.async_.feeds import AsyncFeed, AsyncValues
 from qsync.client.calls import ClientCall
 from qsync.client.changes import Change, ChangeBatch
-from qsync.errors import ConfigError
+from qsync.errors import ConfigError, NoSuchSpace, QsyncError
 from qsync.wire.verbs import ChangesRequest
 
 T = TypeVar("T")
@@ -76,6 +76,42 @@ async def test_a_reader_ends_when_it_read_all_and_was_idle_for_so_long(idle: flo
     assert [each.index async for each in read] == [2, 28]
     assert sum(log.waits[3:]) == pytest.approx(idle)
     assert max(log.waits) <= min(idle, feed.WAIT_S)
+
+
+class Dropped:
+    """A space that is gone after the first answer, in which it had a number."""
+
+    def __init__(self, error: QsyncError) -> None:
+        self.error = error
+        self.asked = 0
+
+    async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - as a client has it
+        await trio.lowlevel.checkpoint()
+        self.asked += 1
+        if self.asked > 1:
+            raise self.error
+        return cast("T", ChangeBatch(changes=(), upto=1, confirmed=1, space=51))
+
+
+@pytest.mark.parametrize(
+    ("space", "message", "told"),
+    [
+        ("pets", "there is no space 51 to be watched", "there is no space 'pets' to be watched"),
+        ("pets", "read on space 512, not space 51", "read on space 512, not space 'pets'"),
+        (r"\1", "read on space 51", r"read on space '\\1'"),
+        (51, "read on space 51", "read on space 51"),
+        ("pets", "the log begins at 51", "the log begins at 51"),
+    ],
+)
+async def test_an_error_names_the_space_as_the_reader_named_it(
+    space: str | int, message: str, told: str
+) -> None:
+    read = AsyncFeed(Dropped(NoSuchSpace(message)), feed.cursor(space, [1], 0))
+    await read.poll()
+    with pytest.raises(NoSuchSpace) as raised:
+        await read.poll()
+    assert raised.value.message == told
+    assert raised.value.args == (told,)
 
 
 @pytest.mark.parametrize("seconds", [math.nan, "1", [], True])

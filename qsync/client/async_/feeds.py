@@ -8,6 +8,7 @@ from qsync.client.async_.runner import AsyncFeedRunner
 from qsync.client.changes import Change
 from qsync.client.feed import WAIT_S, Cursor
 from qsync.client.options import seconds_of
+from qsync.errors import QsyncError
 
 
 class AsyncFeed:
@@ -63,7 +64,12 @@ class AsyncFeed:
         """Ask once. With `after=None` the first call sets what "now" is."""
         place = self._place
         asked = place.upto
-        place.took(await self._client.run(place.call(self._idle)), asked)
+        try:
+            batch = await self._client.run(place.call(self._idle))
+        except QsyncError as error:
+            place.name_space(error)
+            raise
+        place.took(batch, asked)
 
 
 class AsyncValues:

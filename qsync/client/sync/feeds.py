@@ -9,6 +9,7 @@ from qsync.client.changes import Change
 from qsync.client.feed import WAIT_S, Cursor
 from qsync.client.options import seconds_of
 from qsync.client.sync.runner import FeedRunner
+from qsync.errors import QsyncError
 
 
 class Feed:
@@ -62,7 +63,12 @@ class Feed:
         """Ask once. With `after=None` the first call sets what "now" is."""
         place = self._place
         asked = place.upto
-        place.took(self._client.run(place.call(self._idle)), asked)
+        try:
+            batch = self._client.run(place.call(self._idle))
+        except QsyncError as error:
+            place.name_space(error)
+            raise
+        place.took(batch, asked)
 
 
 class Values:
