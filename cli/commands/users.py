@@ -1,6 +1,6 @@
 """`qsync user` and `qsync role`: who may log in, and what they may do."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -10,6 +10,7 @@ from cli.examples import examples
 from cli.new_passwords import new_password
 from cli.options import json_option, target_option, timeout_option
 from cli.output import document, say, style, text
+from cli.printable import one_line
 from cli.render.rights import (
     creation_in_words,
     in_words,
@@ -202,15 +203,30 @@ def certificate(*, name: str, allow: bool, target: list[str], timeout: float) ->
 def drop_user(
     *, name: str, if_exists: bool, dry_run: bool, target: list[str], timeout: float
 ) -> None:
-    """Drop a user and its privileges; its connections end within a second."""
+    """Drop a user and its privileges; its connections end within a second.
+
+    Consumers of the log that belong to it stay, and belong to `admin`.
+    """
     with _connected(target, timeout) as db:
         alone = words_if_alone(db.users.list(), dropped=name)
+        left = _words_of_consumers(db.status(), name)
         if dry_run:
             has = in_words(db.users.info(name))
-            _would("drop", name, f"user {name} would go, who has {has}{alone}")
+            _would("drop", name, f"user {name} would go, who has {has}{alone}{left}")
             return
         db.users.drop(name, if_exists=if_exists)
-    _did("drop", name, f"user {name} is gone{alone}")
+    _did("drop", name, f"user {name} is gone{alone}{left}")
+
+
+def _words_of_consumers(status: Mapping[str, object], user: str) -> str:
+    """Name the consumers of the log that go to `admin` with a user who is dropped."""
+    import msgspec  # noqa: PLC0415 - slow to import
+
+    from qsync.status.storage import GcStatus  # noqa: PLC0415 - slow to import
+
+    there = msgspec.convert(status["gc"], GcStatus).consumers
+    names = ", ".join(one_line(each.name) for each in there if each.owner == user)
+    return f"; consumers of the log that belong to `admin` then: {names}" if names else ""
 
 
 @role.command("create", epilog="Example: qsync role create clerk")

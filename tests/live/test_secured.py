@@ -213,7 +213,9 @@ def test_a_consumer_of_the_log_is_its_owner_s_whoever_leads_and_whoever_is_dropp
     asked.with_(tom_s, "member", "gc", "drop", "mailer", "-t", where, code=4)
     assert "belongs to user 'mia'" in asked.err
     assert "of mia" in asked("member", "gc", "list", "TARGET")
-    asked("user", "drop", "mia", "-t", "TARGET")
+    for is_earnest in (["--dry-run"], []):
+        asked("user", "drop", "mia", "-t", "TARGET", *is_earnest)
+        assert "consumers of the log that belong to `admin` then: mailer\n" in asked.err
     assert "of admin" in asked("member", "gc", "list", "TARGET")
     asked("user", "grant", "tom", "--role", "operator", "-t", "TARGET")
     asked.with_(tom_s, "member", "gc", "drop", "mailer", "-t", where)
