@@ -3,14 +3,31 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
+from msgspec import Struct
+
 from admin.cluster import ask, surveys
 from admin.cluster.leadership import GRACE_S, NoAnswer
 from qsync.client import operations
 from qsync.consumer import ConsumerKind
-from qsync.errors import ConfigError, NotLeader, ReadOnly, Unavailable
+from qsync.errors import AccessDenied, ConfigError, NotLeader, ReadOnly, Unavailable
+from qsync.rights import Need, Privilege
 from qsync.status.record import NodeStatus
 from qsync.status.storage import ConsumerStatus
-from qsync.wire.verbs import WriteRequest
+from qsync.wire import replies
+from qsync.wire.verbs import RightsRequest, WriteRequest
+
+
+class _HeldEverywhere(Struct, frozen=True):
+    universe: tuple[str, ...] = ()
+
+
+class _OwnRights(Struct, frozen=True):
+    """What a node tells of the rights of who asks."""
+
+    users: bool
+    user: str | None = None
+    rights: _HeldEverywhere = _HeldEverywhere()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +69,19 @@ def refusal(use: LogUse, one: ConsumerStatus) -> ReadOnly | None:
                 f"{name} is connected, and receives the log", hint="stop that node first"
             )
     return None
+
+
+def denial(use: LogUse, one: ConsumerStatus, *, timeout: float) -> AccessDenied | None:
+    """Return why the user who asks may not release it; None if he may, or there are no users."""
+    answer = ask.value(use.node.address, RightsRequest(1), timeout=timeout)
+    about = msgspec.convert(replies.read_map(answer), _OwnRights)
+    held = about.rights.universe
+    if not about.users or Privilege.SUPER in held or Privilege.MEMBER in held:
+        return None
+    if one.owner == about.user and Privilege.READ in held:
+        return None
+    whose = f"it belongs to user {one.owner!r}, and " if one.owner not in ("", about.user) else ""
+    return AccessDenied(f"{whose}user {about.user!r} lacks the right {Need(Privilege.MEMBER)}")
 
 
 def in_words(use: LogUse, one: ConsumerStatus) -> str:

@@ -68,7 +68,7 @@ def drop(*, name: str, target: list[str], dry_run: bool, timeout: float) -> None
     use = consumers.look(target, timeout=min(timeout, 2.0))
     one = consumers.named(use, name)
     if dry_run:
-        refused = consumers.refusal(use, one)
+        refused = consumers.refusal(use, one) or consumers.denial(use, one, timeout=timeout)
         would = consumers.in_words(use, one) if refused is None else refused.message
         if style().as_json:
             document("dry-run", verb="drop", consumer=_shown(one), would=would)
