@@ -3,7 +3,7 @@
 All of it in this one place. The node gathers the facts and does what comes of them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -86,14 +86,20 @@ def placed(
 
     `followers` is a leader's: it knows better than the rows how far members are. What it does not
     know begins with the log. No position is above the confirmed index, because entries above
-    it may be cut.
+    it may be cut. A row of another kind by the name of a member says nothing of that member.
     """
     by_name = {each.name: each for each in rows}
-    found = [each for each in by_name.values() if each.kind is not ConsumerKind.REPLICA]
-    for member in members:
-        name = instance_text(member.instance)
+    named = {instance_text(each.instance): each for each in members}
+    found = [
+        each
+        for each in by_name.values()
+        if each.kind is not ConsumerKind.REPLICA and each.name not in named
+    ]
+    for name, member in named.items():
         row = by_name.get(name)
-        known = row or Consumer(name, ConsumerKind.REPLICA, log.log.start.index)
+        if row is None or row.kind is not ConsumerKind.REPLICA:
+            row = Consumer(name, ConsumerKind.REPLICA, log.log.start.index)
+        known = row
         acked = _acked(member, log, config, followers)
         if acked is not None and acked >= log.log.start.index:
             known = replace(known, index=acked)
@@ -198,11 +204,15 @@ def consumer_changes(
     """Return what a leader writes so that all nodes trim: readers let go, and members' places.
 
     The places of members are written only when it makes a difference to the log, so that a cluster
-    with a short one writes none. `settled`: those that run have had time to say where they are; a
+    with a short one writes none. What is no member and has the name of one is dropped first: the
+    row is the member's. `settled`: those that run have had time to say where they are; a
     leader that has just begun lets no member go.
     """
     by_name = {each.name: each for each in rows}
     now = list(consumers)
+    named = {each.name for each in now if each.kind is ConsumerKind.REPLICA}
+    gone = _misnamed(by_name.values(), named)
+    now = [each for each in now if each.name not in gone]
     let_go = [
         each
         for each in now
@@ -219,13 +229,16 @@ def consumer_changes(
     back = [each for each in members if (row := by_name.get(each.name)) and row.let_go]
     moved = members if _is_worth_it(members, by_name, log, found, config) else back
     moved = [each for each in moved if by_name.get(each.name) != each]
-    known = {each.name for each in now}
-    gone = [
-        each.name
-        for each in by_name.values()
-        if each.kind is ConsumerKind.REPLICA and each.name not in known
-    ]
     return ConsumerChanges(moved=moved, let_go=let_go, dropped=gone)
+
+
+def _misnamed(rows: Iterable[Consumer], named: Collection[str]) -> list[str]:
+    """Return the names of rows of former members, and of others that have a member's name."""
+    return [
+        each.name
+        for each in rows
+        if (each.kind is ConsumerKind.REPLICA) is not (each.name in named)
+    ]
 
 
 def _is_within(consumer: Consumer, log: LogIndex, config: CoreConfig) -> bool:

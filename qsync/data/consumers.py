@@ -38,6 +38,7 @@ def register(
     if there is not None and index is None:
         raise _no_claim(there.name, there)
     if there is None:
+        _check_free(draft, str(name))
         _check_room(draft, space)
     here = _here(draft)
     new = Consumer(
@@ -146,8 +147,20 @@ def _found(view: Readable, key: bytes) -> Consumer | None:
 def _not_member(there: Consumer | None) -> Consumer | None:
     """A member's place follows from the log that it has: nobody else says where it is."""
     if there is not None and there.kind is ConsumerKind.REPLICA:
-        raise WrongOperation(f'"{there.name}" is the directory of a member: the leader moves it')
+        raise _is_member(there.name)
     return there
+
+
+def _check_free(draft: EffectDraft, name: str) -> None:
+    """Raises WrongOperation for the name of a member, which may have no row yet."""
+    cluster = draft.space(schema.CLUSTER).primary
+    for _, row in draft.scan(cluster.prefix, cluster.end):
+        if tuples.stored(row)[1] == name:
+            raise _is_member(name)
+
+
+def _is_member(name: str) -> WrongOperation:
+    return WrongOperation(f'"{name}" is the directory of a member: the leader moves it')
 
 
 def _put(

@@ -70,6 +70,9 @@ async def test_the_log_is_trimmed_behind_snapshots_and_no_further(tmp_path: Path
         with pytest.raises(WrongOperation, match="a backup or an archive, not 'nonsense'"):
             await db.consumers.register("other", "nonsense")
         assert (await db.consumers.register("other", "backup")).kind is ConsumerKind.BACKUP
+        member = str(await db.info("uuid"))
+        with pytest.raises(WrongOperation, match="is the directory of a member: the leader moves"):
+            await db.consumers.register(member)
         await db.consumers.drop("other")
         await db.consumers.drop("reader")
         logs = node.storage.directory.path / "log"

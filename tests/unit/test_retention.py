@@ -124,6 +124,20 @@ def test_a_follower_goes_by_the_rows_alone(log: ReplicatedLog) -> None:
     }
 
 
+def namesake(member: Member, index: int, *, let_go: bool = False) -> Consumer:
+    """What a reader registered by the name of a member's directory, before that was one."""
+    return Consumer(name(member), ConsumerKind.SUBSCRIBER, Index(index), let_go=let_go)
+
+
+def test_a_reader_by_the_name_of_a_member_does_not_say_where_that_is(log: ReplicatedLog) -> None:
+    trim_log(log, start_at(log, Index(10)))
+    away = [follower(TWO, 0, replicates=False)]
+    for followers in (None, away):
+        assert placed(log, [namesake(TWO, ENTRIES)], followers)["2"] == (10, False)
+        assert placed(log, [namesake(TWO, 20, let_go=True)], followers)["2"] == (10, False)
+    assert placed(log, [namesake(TWO, 20)], [follower(TWO, 40)])["2"] == (40, False)
+
+
 def test_who_was_let_go_and_is_back_is_held_again(log: ReplicatedLog) -> None:
     rows = [at(TWO, 5, let_go=True), at(THREE, 5, let_go=True)]
     found = placed(log, rows, [follower(TWO, 40), follower(THREE, 20)])
@@ -239,6 +253,16 @@ def test_who_is_behind_what_is_left_of_the_log_is_let_go(log: ReplicatedLog) -> 
 def test_who_is_back_is_written_down_at_once(log: ReplicatedLog) -> None:
     found = changes(log, [at(TWO, 5, let_go=True)], ALL_THERE, stored())
     assert found.moved == [at(TWO, 55)]
+
+
+def test_a_reader_by_the_name_of_a_member_goes_before_that_has_a_row(log: ReplicatedLog) -> None:
+    frees_enough = replace(RULES, checkpoint_wal_threshold=8 * 25 * BODY)
+    for rows in ([namesake(TWO, 5)], [namesake(TWO, ENTRIES)], [namesake(TWO, 5, let_go=True)]):
+        found = changes(log, rows, ALL_THERE, stored(40), config=frees_enough)
+        assert (found.dropped, found.let_go) == ([name(TWO)], [])
+        assert found.moved == [at(ME, ENTRIES), at(THREE, 50)]
+        away = changes(log, rows, [follower(THREE, 58)], stored(50))
+        assert (away.dropped, away.let_go) == ([name(TWO)], [])
 
 
 def test_the_row_of_who_is_no_member_goes(log: ReplicatedLog) -> None:
