@@ -7,11 +7,12 @@ rows as they were before it.
 from collections.abc import Sequence
 from typing import Final
 
-from qsync.consumer import Consumer
+from qsync.consumer import CONSUMERS_MAX, Consumer
 from qsync.data import consumers
 from qsync.data.draft import Readable
 from qsync.data.grants import denied
 from qsync.data.operation_kinds import Op
+from qsync.data.request import too_large
 from qsync.data.schema import Schema
 from qsync.errors import AccessDenied
 from qsync.rights import Need, Privilege
@@ -27,8 +28,20 @@ def is_of_owner(op: Operation) -> bool:
     return bool(op) and isinstance(op[0], int) and op[0] in _OF_OWNERS
 
 
-def check(user: str, op: Operation, shape: Schema, view: Readable) -> None:
-    """Raises AccessDenied unless the user may do that to the consumer, by the rows of `view`."""
+def check(user: str, ops: Sequence[Operation], shape: Schema, view: Readable) -> None:
+    """Raises AccessDenied unless the user may do that to consumers, by the rows of `view`.
+
+    Raises TooLarge for more changes of them than there can be consumers: each looks at a row.
+    """
+    owned = [op for op in ops if is_of_owner(op)]
+    if len(owned) > CONSUMERS_MAX:
+        what = "changes of consumers of the log"
+        raise too_large("a transaction", "CONSUMERS_MAX", CONSUMERS_MAX, len(owned), what)
+    for op in owned:
+        _check_one(user, op, shape, view)
+
+
+def _check_one(user: str, op: Operation, shape: Schema, view: Readable) -> None:
     rights = shape.rights
     assert rights is not None
     there = consumers.find(view, op[1] if len(op) > 1 else None)

@@ -44,8 +44,7 @@ def check(request: Request, *shapes: Schema, view: Readable) -> None:
                 wanted = [*of_operations(user, others), *_of_reads(request.reads)]
                 wanted += _of_primaries(others, shape)
                 rights.check(user, wanted, shape.name_of)
-                for op in filter(is_of_owner, request.ops):
-                    consumer_rights.check(user, op, shape, view)
+                consumer_rights.check(user, request.ops, shape, view)
                 _remember(known, request)
         former = shape
 

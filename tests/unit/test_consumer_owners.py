@@ -8,11 +8,11 @@ import cbor2
 import pytest
 
 from qsync import features
-from qsync.consumer import Consumer, ConsumerKind, consumer_of
+from qsync.consumer import CONSUMERS_MAX, Consumer, ConsumerKind, consumer_of
 from qsync.data import consumers, schema
 from qsync.data.operation_kinds import Op
 from qsync.data.request import Request
-from qsync.errors import AccessDenied, Compacted, QsyncError, WrongOperation
+from qsync.errors import AccessDenied, Compacted, QsyncError, TooLarge, WrongOperation
 from qsync.rights import LOCAL_ADMIN
 from tests.unit.book import Book
 
@@ -204,6 +204,15 @@ def test_a_transaction_is_judged_by_the_rows_before_it_and_as_a_whole() -> None:
     ask(book, "chief", [DROP, "of ann"], register("of ann", 2))
     assert owner(book, "of ann") == "chief", "dropped and registered anew, by who may drop it"
     assert isinstance(refusal(book, "ann", [ADVANCE, "of ann", 3]), AccessDenied)
+
+
+def test_nobody_keeps_a_node_busy_with_one_transaction_of_changes_of_consumers() -> None:
+    book, most = users_book(), CONSUMERS_MAX
+    for user in ("ann", "bob", "plain", "all"):
+        error = refusal(book, user, *[[ADVANCE, "of ann", 2]] * (most + 1))
+        assert isinstance(error, TooLarge), "before a row is looked at"
+        assert error.details["limit"] == "CONSUMERS_MAX"
+    assert refusal(book, "ann", *[[ADVANCE, "of ann", 2]] * most) is None
 
 
 def test_what_belonged_to_a_user_who_is_dropped_is_the_administrators() -> None:
