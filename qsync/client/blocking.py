@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Final, Generic, Protocol, Self, TypeVar, Unpack
 
 from qsync.client import calls, operations, options, retry_policy, targets, tls_files
+from qsync.client.arguments import window_of
 from qsync.client.calls import ClientCall
 from qsync.client.closed import check_open
 from qsync.client.core import Core
@@ -67,7 +68,7 @@ class Pipeline:
 
     def __init__(self, beginner: Beginner, window: int) -> None:
         self._beginner = beginner
-        self._window = max(1, window)
+        self._window = window_of(window)
         self._open: deque[PendingRequest] = deque()
 
     def __enter__(self) -> Self:

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Final, Generic, TypeVar
 
 from election.messages import Index, Position
+from qsync.client.arguments import choice_of, count_of
 from qsync.client.numbering import Token, parse_token
 from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.rows import (
@@ -76,15 +77,14 @@ class Commit:
     wait: str = "complete"
     token: str | None = None
 
+    def __post_init__(self) -> None:
+        """Check the options, be it of a transaction that sends nothing. Raises ConfigError."""
+        choice_of("wait", self.wait, _WAITS, "complete, submit or none (a text)")
+        choice_of("is_sync", self.is_sync, _SYNCS, "true, false or None")
+
     @property
     def flags(self) -> int:
-        """The options as flags of the wire. Raises ConfigError."""
-        if self.wait not in _WAITS:
-            raise ConfigError(
-                f"there is no wait {self.wait!r}", hint="complete, submit or none (all text)"
-            )
-        if self.is_sync not in _SYNCS:
-            raise ConfigError(f"is_sync is true, false or None, not {self.is_sync!r}")
+        """The options as flags of the wire."""
         return _WAITS[self.wait] | _SYNCS[self.is_sync]
 
 
@@ -96,8 +96,6 @@ class Basis:
     reads: Operations = ()
 
 
-AS_SPACES_SAY: Final = Commit()
-NO_BASIS: Final = Basis()
 # Plain integers: combining flags of an enum costs as much as encoding the request.
 _WAITS: Final = {
     "complete": int(WriteFlags.NONE),
@@ -109,6 +107,8 @@ _SYNCS: Final = {
     True: int(WriteFlags.SYNC),
     False: int(WriteFlags.ASYNC),
 }
+AS_SPACES_SAY: Final = Commit()
+NO_BASIS: Final = Basis()
 
 
 # -- calls
@@ -181,16 +181,10 @@ def range_of(
         key=parts,
         index=indexed(index),
         iterator=str(iterator or ("eq" if parts else "all")).lower(),
-        limit=limits.U32_MAX if limit is None else _whole("limit", limit),
-        offset=_whole("offset", offset),
+        limit=limits.U32_MAX if limit is None else count_of("limit", limit),
+        offset=count_of("offset", offset),
         after=None if after is None else encode_row(after),
     )
-
-
-def _whole(option: str, value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= limits.U64_MAX:
-        return value
-    raise ConfigError(f"{option} is a whole number from 0 on, not {value!r}")
 
 
 def select(space: Name, which: KeyRange, level: ReadLevel = LINEARIZABLE) -> ClientCall[list[Row]]:

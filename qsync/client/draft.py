@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from election.messages import Position
 from qsync.client import calls, operations, options
+from qsync.client.arguments import count_of
 from qsync.client.calls import Basis, ClientCall, KeyRange
 from qsync.client.numbering import SEED_BYTES, Token
 from qsync.client.operations import Operation
@@ -53,7 +54,7 @@ class TransactionDraft:
     def cut(self, count: int) -> None:
         """Drop what was written after the first `count` operations; what was read stays read."""
         self.check()
-        del self.ops[count:]
+        del self.ops[count_of("size", count) :]
 
     def check(self) -> None:
         """Check that the transaction is open. Raises NoTransaction, with its outcome."""

@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from qsync.client.arguments import text_of
 from qsync.client.security import PASSWORD, PASSWORD_FILE, USER
 from qsync.errors import ConfigError
 from qsync.wire import scram
@@ -40,7 +41,7 @@ _derived = lru_cache(_KEYS_KEPT)(ClientKeys)
 
 def new_password(password: str) -> PasswordKeys:
     """Return what a cluster keeps of a new password. Raises AccessDenied if it is too short."""
-    return scram.kept(password, os.urandom(scram.SALT_BYTES))
+    return scram.kept(text_of("password", password), os.urandom(scram.SALT_BYTES))
 
 
 def new_key() -> bytes:

@@ -1,8 +1,9 @@
 """Operations of transactions in wire form: a number, a space, and arguments."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from qsync.client.arguments import each_of, table_of
 from qsync.client.rows import Key, Values, changes_of, encode_row, key_of
 from qsync.data.operation_kinds import Op
 from qsync.wire.verbs import Name
@@ -18,6 +19,11 @@ def insert(space: Name, row: Values) -> Operation:
 def replace(space: Name, row: Values) -> Operation:
     """Insert a tuple, or replace the one with its key."""
     return [Op.REPLACE, space, encode_row(row)]
+
+
+def replace_each(space: Name, rows: Iterable[Values]) -> Iterator[Operation]:
+    """The same for each of many tuples. Raises ConfigError."""
+    return (replace(space, row) for row in each_of("rows", rows, "a list of tuples"))
 
 
 def update(space: Name, key: Key, changes: Iterable[Values], index: Name = 0) -> Operation:
@@ -53,7 +59,7 @@ def truncate(space: Name) -> Operation:
 
 def change_settings(settings: Mapping[str, str | None]) -> Operation:
     """Change settings of the cluster, by their configuration names; None takes one back."""
-    return [Op.CHANGE_SETTINGS, dict(settings)]
+    return [Op.CHANGE_SETTINGS, table_of("settings", settings)]
 
 
 def give_up() -> Operation:
@@ -108,7 +114,7 @@ def create_space(
     **options: object,
 ) -> Operation:
     """Create a space with its primary index: on the first field by default, none for `()`."""
-    columns = None if format is None else [_plain(field) for field in format]
+    columns = _columns(format)
     default = _FIRST_FIELD if columns else _FIRST_UNSIGNED
     parts = default if primary is None else parts_of(primary)
     return [Op.CREATE_SPACE, name, _given(format=columns, primary=parts or None, **options)]
@@ -116,7 +122,7 @@ def create_space(
 
 def alter_space(space: str, /, *, format: Iterable[object] | None, **options: object) -> Operation:
     """Change name, format or `is_sync` of a space."""
-    columns = None if format is None else [_plain(field) for field in format]
+    columns = _columns(format)
     return [Op.ALTER_SPACE, space, _given(format=columns, **options)]
 
 
@@ -149,7 +155,15 @@ def parts_of(parts: Parts) -> list[object]:
     """Return a list of parts, each a list or a map."""
     if isinstance(parts, str | int):
         return [[parts]]
-    return [_plain(part) if isinstance(part, list | tuple | dict) else [part] for part in parts]
+    each = each_of("parts", parts, "a field, or a list of fields")
+    return [_plain(part) if isinstance(part, list | tuple | dict) else [part] for part in each]
+
+
+def _columns(format: Iterable[object] | None) -> list[object] | None:
+    """Return the fields of a format. Raises ConfigError."""
+    if format is None:
+        return None
+    return [_plain(field) for field in each_of("format", format, "a list of fields")]
 
 
 def _plain(value: object) -> object:

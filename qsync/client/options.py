@@ -1,10 +1,10 @@
 """Options that many calls take, and their wire form."""
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypedDict
 
 from qsync.client import calls
+from qsync.client.arguments import seconds_of
 from qsync.client.calls import ClientCall, Commit, KeyRange, range_of
 from qsync.client.operations import Operation
 from qsync.client.rows import Key, ReadConsistency, Receipt, Values, level_of
@@ -82,17 +82,9 @@ COUNT: Final = CountOptions.__optional_keys__
 """The options of each kind of read."""
 
 
-def seconds_of(option: str, value: object) -> float:
-    """Return a number of seconds; infinity is one. Raises ConfigError.
-
-    A time that is not a number is never over.
-    """
-    if type(value) is float and value == value:  # noqa: PLR0124 - nan is not itself
-        return value
-    if isinstance(value, float | int) and not isinstance(value, bool) and value == value:  # noqa: PLR0124 - as above
-        most = sys.float_info.max
-        return float(max(-most, min(value, most)))
-    raise ConfigError(f"{option} is a number of seconds, not {value!r:.80}")
+def beyond(timeout: float) -> float:
+    """Return how long the client waits for what the node may do so long. Raises ConfigError."""
+    return seconds_of("timeout", timeout) + GRACE_S
 
 
 def check(options: Mapping[str, object], known: frozenset[str]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from election.messages import Term
+from qsync.client.arguments import table_of
 from qsync.client.calls import ClientCall
 from qsync.client.changes import Change, ChangeBatch, ChangeKind, Effect
 from qsync.client.pending_request import PendingRequest, RetryKind
@@ -51,8 +52,9 @@ def changes(
 
 def options(given: Mapping[str, object]) -> ClientCall[dict[str, object]]:
     """Change options; return all of `box.cfg`."""
-    kind = RetryKind.ONCE if given else RetryKind.READ
-    return ClientCall(kind, lambda id: OptionsRequest(id, dict(given)), _map)
+    changed = table_of("options", given)
+    kind = RetryKind.ONCE if changed else RetryKind.READ
+    return ClientCall(kind, lambda id: OptionsRequest(id, changed), _map)
 
 
 def snapshot() -> ClientCall[int]:

@@ -7,8 +7,9 @@ from typing import Final, Literal
 import cbor2
 
 from election.messages import Index, Term
+from qsync.client.arguments import choice_of, refused
 from qsync.core.consistency import Consistency
-from qsync.errors import ConfigError, NoSuchIndex, NoSuchSpace, ProtocolError, WrongKey, WrongTuple
+from qsync.errors import NoSuchIndex, NoSuchSpace, ProtocolError, WrongKey, WrongTuple
 from qsync.record import Lsn
 from qsync.wire import cbor, limits, sendable
 from qsync.wire.verbs import LINEARIZABLE, Name, ReadLevel
@@ -110,15 +111,11 @@ def level_of(consistency: str, at_least: Receipt | None) -> ReadLevel:
     """Return how fresh a read must be. Raises ConfigError."""
     if at_least is not None:
         if not isinstance(at_least, Receipt):
-            raise ConfigError(f"at_least is the receipt of a write, not {at_least!r}")
+            raise refused("at_least", "the receipt of a write", at_least)
         return ReadLevel(Consistency.AT_LEAST, at_least.term, at_least.index)
     if consistency == Consistency.LINEARIZABLE:
         return LINEARIZABLE
-    if consistency in _LEVELS:
-        return _LEVELS[consistency]
-    raise ConfigError(
-        f"there is no consistency {consistency!r}", hint="linearizable, lease, local, or at_least="
-    )
+    return choice_of("consistency", consistency, _LEVELS, "linearizable, lease or local (a text)")
 
 
 def changes_of(changes: Iterable[Sequence[object]]) -> list[object]:
@@ -144,6 +141,7 @@ _NO_LISTS: Final = (str, bytes, bytearray, memoryview, Mapping, set, frozenset)
 _CHANGES: Final = 'a list of them, such as [("+", "count", 1)]'
 _CHANGE_PARTS_MIN: Final = 2
 _LEVELS: Final[dict[str, ReadLevel]] = {
+    Consistency.LINEARIZABLE: LINEARIZABLE,
     Consistency.LEASE: ReadLevel(Consistency.LEASE),
     Consistency.LOCAL: ReadLevel(Consistency.LOCAL),
 }

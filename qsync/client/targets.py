@@ -9,11 +9,13 @@ from typing import Final, Self
 from urllib.parse import unquote
 
 from qsync.client import local_sockets, login, security
+from qsync.client.arguments import each_of, text_of
 from qsync.client.login import Credentials
 from qsync.client.security import ClientTls
 from qsync.errors import ConfigError
 
 PORT: Final = 3301
+_TARGETS: Final = "host:port, or a list of them"
 _SCHEME: Final = "qsync://"
 _SECURE: Final = "qsyncs://"
 _PORT_MAX: Final = 65_535
@@ -67,7 +69,7 @@ def parse(target: str | Iterable[str], *, tls: ClientTls | None = None) -> SeedA
             user, password = unquote(name) or None, unquote(word) or None
         parts = text.split(",")
     else:
-        parts = list(target)
+        parts = [text_of("an address", one) for one in each_of("target", target, _TARGETS)]
     addresses = tuple(dict.fromkeys(normal(part) for part in parts if part.strip()))
     if addresses:
         return SeedAddresses(addresses=addresses, user=user, password=password, tls=tls)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from qsync.client.arguments import each_of
 from qsync.client.operations import Operation
 from qsync.data.operation_kinds import Op
 from qsync.rights import GrantedOn
@@ -58,11 +59,16 @@ def grant(
     grantee: str, privileges: Iterable[str], on: GrantedOn | str, object_: str = ""
 ) -> Operation:
     """Grant privileges to a user or role."""
-    return [Op.GRANT, grantee, list(privileges), str(on), object_]
+    return [Op.GRANT, grantee, _privileges(privileges), str(on), object_]
 
 
 def revoke(
     grantee: str, privileges: Iterable[str], on: GrantedOn | str, object_: str = ""
 ) -> Operation:
     """Take them back."""
-    return [Op.REVOKE, grantee, list(privileges), str(on), object_]
+    return [Op.REVOKE, grantee, _privileges(privileges), str(on), object_]
+
+
+def _privileges(given: Iterable[str]) -> list[object]:
+    """Return them as a list. Raises ConfigError."""
+    return list(each_of("privileges", given, 'a list of names, such as ["read"]'))

@@ -11,7 +11,7 @@ from typing import Any
 import cbor2
 import pytest
 
-from qsync.client import calls, operations, options, questions
+from qsync.client import arguments, calls, operations, options, questions
 from qsync.client.draft import TransactionDraft
 from qsync.client.rows import changes_of, encode_row, key_of, named
 from qsync.data import schema, tuples
@@ -193,12 +193,12 @@ def test_a_page_has_whole_numbers(option: str, number: object) -> None:
 def test_a_time_is_a_number_of_seconds(timeout: object) -> None:
     """What is not a number is never over: the call would wait for ever."""
     with pytest.raises(ConfigError, match="timeout is a number of seconds, not"):
-        options.seconds_of("timeout", timeout)
+        arguments.seconds_of("timeout", timeout)
 
 
 @pytest.mark.parametrize("timeout", [0, -1, 0.5, 10**400, -(10**400), math.inf, -math.inf])
 def test_any_number_of_seconds_is_a_time(timeout: float) -> None:
-    found = options.seconds_of("timeout", timeout)
+    found = arguments.seconds_of("timeout", timeout)
     assert isinstance(found, float)
     assert found in (timeout, math.copysign(sys.float_info.max, max(-1, min(1, timeout))))
 

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TypeVar, Unpack, overload
 
-from qsync.client import calls, draft, feed, questions
+from qsync.client import arguments, calls, draft, feed, questions
 from qsync.client.async_.consumers import AsyncConsumers
 from qsync.client.async_.feeds import AsyncFeed, AsyncValues
 from qsync.client.async_.members import AsyncMembership
@@ -15,7 +15,7 @@ from qsync.client.async_.transaction import AsyncTransaction
 from qsync.client.async_.typed import AsyncTypedSpace
 from qsync.client.async_.users import AsyncUsers
 from qsync.client.calls import ClientCall
-from qsync.client.options import GRACE_S, OPERATE_S, WINDOW, WriteOptions
+from qsync.client.options import OPERATE_S, WINDOW, WriteOptions, beyond
 from qsync.client.rows import Key, Receipt
 from qsync.errors import QsyncError
 from qsync.wire.verbs import Name
@@ -59,15 +59,15 @@ class AsyncNode:
 
     async def promote(self, *, timeout: float = OPERATE_S) -> None:  # noqa: ASYNC109 - the node's too
         """Make the node the leader; returns when its PROMOTE is confirmed."""
-        await self._runner.run(calls.promote(timeout), timeout=timeout + GRACE_S)
+        await self._runner.run(calls.promote(timeout), timeout=beyond(timeout))
 
     async def demote(self, to: int = 0, *, timeout: float = OPERATE_S) -> None:  # noqa: ASYNC109 - the node's too
         """Make the node give up leadership, to the replica `to` if that is not 0."""
-        await self._runner.run(calls.demote(to, timeout), timeout=timeout + GRACE_S)
+        await self._runner.run(calls.demote(to, timeout), timeout=beyond(timeout))
 
     async def clear_synchro_queue(self, *, timeout: float = OPERATE_S) -> None:  # noqa: ASYNC109 - the node's too
         """Take over the limbo, as `promote` does."""
-        await self._runner.run(calls.clear(timeout), timeout=timeout + GRACE_S)
+        await self._runner.run(calls.clear(timeout), timeout=beyond(timeout))
 
     async def rollback_synchro_queue(self) -> None:
         """Roll back everything that is pending and of the leader's own term."""
@@ -75,7 +75,7 @@ class AsyncNode:
 
     async def options(self, given: Mapping[str, object] | None = None) -> dict[str, object]:
         """`box.cfg`: every option of the node, after changing the given ones (all, or none)."""
-        return await self._runner.run(questions.options(given or {}))
+        return await self._runner.run(questions.options({} if given is None else given))
 
     async def snapshot(self, *, timeout: float = OPERATE_S) -> int:  # noqa: ASYNC109 - the node's too
         """Store what is confirmed; the index up to which the spaces are durable then."""
@@ -163,14 +163,15 @@ class AsyncDatabase(AsyncNode, ABC):
         **given: Unpack[WriteOptions],
     ) -> T:
         """Run `function(tx)` and commit; again while others changed what it had read."""
+        left = arguments.integer_of("attempts", attempts)
         while True:
             tx = self.transaction(**given)
-            attempts -= 1
+            left -= 1
             try:
                 async with tx:
                     result = await function(tx)
             except QsyncError as error:
-                if attempts <= 0 or tx.receipt is not None or not draft.retryable(error):
+                if left <= 0 or tx.receipt is not None or not draft.retryable(error):
                     raise
             else:
                 return result

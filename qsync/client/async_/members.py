@@ -2,7 +2,7 @@
 
 from qsync.client import calls
 from qsync.client.async_.runner import AsyncRunner
-from qsync.client.options import GRACE_S, OPERATE_S
+from qsync.client.options import OPERATE_S, beyond
 from qsync.member import MemberAction, MemberRole
 
 
@@ -39,7 +39,7 @@ class AsyncMembership:
             role=role,
             force=force,
         )
-        await self._runner.run(call, timeout=timeout + GRACE_S)
+        await self._runner.run(call, timeout=beyond(timeout))
 
     async def remove(
         self,
@@ -50,7 +50,7 @@ class AsyncMembership:
     ) -> None:
         """Remove it. A leader that removes itself hands over when that is decided."""
         call = calls.change_member(MemberAction.REMOVE, replica, timeout, force=force)
-        await self._runner.run(call, timeout=timeout + GRACE_S)
+        await self._runner.run(call, timeout=beyond(timeout))
 
     async def set_role(
         self,
@@ -62,7 +62,7 @@ class AsyncMembership:
     ) -> None:
         """Make a learner a voter, or a voter a learner."""
         call = calls.change_member(MemberAction.SET_ROLE, replica, timeout, role=role, force=force)
-        await self._runner.run(call, timeout=timeout + GRACE_S)
+        await self._runner.run(call, timeout=beyond(timeout))
 
     async def move(
         self,
@@ -73,7 +73,7 @@ class AsyncMembership:
     ) -> None:
         """Change the address at which it is dialled to `address` (`host:port`)."""
         call = calls.change_member(MemberAction.MOVE, replica, timeout, address=address)
-        await self._runner.run(call, timeout=timeout + GRACE_S)
+        await self._runner.run(call, timeout=beyond(timeout))
 
     async def replace(
         self,
@@ -83,4 +83,4 @@ class AsyncMembership:
     ) -> None:
         """Give the place of a voter to the directory that runs under its id now."""
         call = calls.change_member(MemberAction.REPLACE, replica, timeout)
-        await self._runner.run(call, timeout=timeout + GRACE_S)
+        await self._runner.run(call, timeout=beyond(timeout))

@@ -61,7 +61,7 @@ class AsyncSpace:
 
         When some do not succeed, the first error is raised after all are settled.
         """
-        asked = options.writes((operations.replace(self.name, row) for row in rows), given)
+        asked = options.writes(operations.replace_each(self.name, rows), given)
         return await self._runner.run_many(asked, window=window, timeout=given.get("timeout"))
 
     async def get(self, key: Key, *, index: Name = 0, **given: Unpack[ReadOptions]) -> Row | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from qsync.client import calls, login, questions, user_operations
+from qsync.client import arguments, calls, login, questions, user_operations
 from qsync.client.async_.runner import AsyncRunner
 from qsync.client.operations import Operation
 from qsync.client.rows import Receipt
@@ -102,7 +102,7 @@ class AsyncUsers:
 
     async def exists(self, name: str) -> bool:
         """Is there such a user or role?"""
-        return name in await self.list()
+        return arguments.text_of("name", name) in await self.list()
 
     async def _write(self, *operations: Operation) -> Receipt:
         return await self._runner.run(calls.write([*operations]))
@@ -110,10 +110,10 @@ class AsyncUsers:
 
 def _granted(
     privileges: Iterable[str], *, space: str | None, role: str | None
-) -> tuple[list[str], GrantedOn, str]:
+) -> tuple[Iterable[str], GrantedOn, str]:
     """Return what is granted, on what."""
     if role is not None:
         return ["usage"], GrantedOn.ROLE, role
     if space is not None:
-        return [*privileges], GrantedOn.SPACE, space
-    return [*privileges], GrantedOn.UNIVERSE, ""
+        return privileges, GrantedOn.SPACE, space
+    return privileges, GrantedOn.UNIVERSE, ""

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from qsync.client import calls, observing, retry_policy
+from qsync.client.arguments import seconds_of, window_of
 from qsync.client.calls import ClientCall
 from qsync.client.closed import check_open, watch_forks
 from qsync.client.core import Core
 from qsync.client.login import Credentials
 from qsync.client.numbering import SessionStanding, Token, parse_token
-from qsync.client.options import WINDOW, seconds_of
+from qsync.client.options import WINDOW
 from qsync.client.pending_request import Observe, PendingRequest
 from qsync.client.rows import Receipt
 from qsync.client.sync.database import Database
@@ -90,7 +91,7 @@ class CoreClient(Database):
         timeout: float | None,
     ) -> list[T]:
         begun: list[tuple[PendingRequest, ClientCall[T]]] = []
-        source, waited, window = iter(asked), 0, max(1, window)
+        source, waited, window = iter(asked), 0, window_of(window)
         failure: Exception | None = None
         while failure is None:
             some, failure = calls.next_of(source, window - window // 2)

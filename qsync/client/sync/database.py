@@ -5,9 +5,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar, Unpack, overload
 
-from qsync.client import calls, draft, feed, questions
+from qsync.client import arguments, calls, draft, feed, questions
 from qsync.client.calls import ClientCall
-from qsync.client.options import GRACE_S, OPERATE_S, WINDOW, WriteOptions
+from qsync.client.options import OPERATE_S, WINDOW, WriteOptions, beyond
 from qsync.client.rows import Key, Receipt
 from qsync.client.sync.consumers import ClientConsumers
 from qsync.client.sync.feeds import Feed, Values
@@ -60,15 +60,15 @@ class NodeCalls:
 
     def promote(self, *, timeout: float = OPERATE_S) -> None:
         """Make the node the leader; returns when its PROMOTE is confirmed."""
-        self._runner.run(calls.promote(timeout), timeout=timeout + GRACE_S)
+        self._runner.run(calls.promote(timeout), timeout=beyond(timeout))
 
     def demote(self, to: int = 0, *, timeout: float = OPERATE_S) -> None:
         """Make the node give up leadership, to the replica `to` if that is not 0."""
-        self._runner.run(calls.demote(to, timeout), timeout=timeout + GRACE_S)
+        self._runner.run(calls.demote(to, timeout), timeout=beyond(timeout))
 
     def clear_synchro_queue(self, *, timeout: float = OPERATE_S) -> None:
         """Take over the limbo, as `promote` does."""
-        self._runner.run(calls.clear(timeout), timeout=timeout + GRACE_S)
+        self._runner.run(calls.clear(timeout), timeout=beyond(timeout))
 
     def rollback_synchro_queue(self) -> None:
         """Roll back everything that is pending and of the leader's own term."""
@@ -76,7 +76,7 @@ class NodeCalls:
 
     def options(self, given: Mapping[str, object] | None = None) -> dict[str, object]:
         """`box.cfg`: every option of the node, after changing the given ones (all, or none)."""
-        return self._runner.run(questions.options(given or {}))
+        return self._runner.run(questions.options({} if given is None else given))
 
     def snapshot(self, *, timeout: float = OPERATE_S) -> int:
         """Store what is confirmed; the index up to which the spaces are durable then."""
@@ -164,14 +164,15 @@ class Database(NodeCalls, ABC):
         **given: Unpack[WriteOptions],
     ) -> T:
         """Run `function(tx)` and commit; again while others changed what it had read."""
+        left = arguments.integer_of("attempts", attempts)
         while True:
             tx = self.transaction(**given)
-            attempts -= 1
+            left -= 1
             try:
                 with tx:
                     result = function(tx)
             except QsyncError as error:
-                if attempts <= 0 or tx.receipt is not None or not draft.retryable(error):
+                if left <= 0 or tx.receipt is not None or not draft.retryable(error):
                     raise
             else:
                 return result

@@ -5,9 +5,9 @@ import time
 from typing import Self
 
 from qsync.client import questions
+from qsync.client.arguments import seconds_of
 from qsync.client.changes import Change
 from qsync.client.feed import WAIT_S, Cursor
-from qsync.client.options import seconds_of
 from qsync.client.sync.runner import FeedRunner
 from qsync.errors import QsyncError
 

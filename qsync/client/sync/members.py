@@ -2,7 +2,7 @@
 # Made from qsync/client/async_/members.py by tests/repo/blocking_surface.py: change that.
 
 from qsync.client import calls
-from qsync.client.options import GRACE_S, OPERATE_S
+from qsync.client.options import OPERATE_S, beyond
 from qsync.client.sync.runner import BlockingRunner
 from qsync.member import MemberAction, MemberRole
 
@@ -40,7 +40,7 @@ class ClientMembership:
             role=role,
             force=force,
         )
-        self._runner.run(call, timeout=timeout + GRACE_S)
+        self._runner.run(call, timeout=beyond(timeout))
 
     def remove(
         self,
@@ -51,7 +51,7 @@ class ClientMembership:
     ) -> None:
         """Remove it. A leader that removes itself hands over when that is decided."""
         call = calls.change_member(MemberAction.REMOVE, replica, timeout, force=force)
-        self._runner.run(call, timeout=timeout + GRACE_S)
+        self._runner.run(call, timeout=beyond(timeout))
 
     def set_role(
         self,
@@ -63,7 +63,7 @@ class ClientMembership:
     ) -> None:
         """Make a learner a voter, or a voter a learner."""
         call = calls.change_member(MemberAction.SET_ROLE, replica, timeout, role=role, force=force)
-        self._runner.run(call, timeout=timeout + GRACE_S)
+        self._runner.run(call, timeout=beyond(timeout))
 
     def move(
         self,
@@ -74,7 +74,7 @@ class ClientMembership:
     ) -> None:
         """Change the address at which it is dialled to `address` (`host:port`)."""
         call = calls.change_member(MemberAction.MOVE, replica, timeout, address=address)
-        self._runner.run(call, timeout=timeout + GRACE_S)
+        self._runner.run(call, timeout=beyond(timeout))
 
     def replace(
         self,
@@ -84,4 +84,4 @@ class ClientMembership:
     ) -> None:
         """Give the place of a voter to the directory that runs under its id now."""
         call = calls.change_member(MemberAction.REPLACE, replica, timeout)
-        self._runner.run(call, timeout=timeout + GRACE_S)
+        self._runner.run(call, timeout=beyond(timeout))

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Iterable
 
-from qsync.client import calls, login, questions, user_operations
+from qsync.client import arguments, calls, login, questions, user_operations
 from qsync.client.operations import Operation
 from qsync.client.rows import Receipt
 from qsync.client.sync.runner import BlockingRunner
@@ -103,7 +103,7 @@ class ClientUsers:
 
     def exists(self, name: str) -> bool:
         """Is there such a user or role?"""
-        return name in self.list()
+        return arguments.text_of("name", name) in self.list()
 
     def _write(self, *operations: Operation) -> Receipt:
         return self._runner.run(calls.write([*operations]))
@@ -111,10 +111,10 @@ class ClientUsers:
 
 def _granted(
     privileges: Iterable[str], *, space: str | None, role: str | None
-) -> tuple[list[str], GrantedOn, str]:
+) -> tuple[Iterable[str], GrantedOn, str]:
     """Return what is granted, on what."""
     if role is not None:
         return ["usage"], GrantedOn.ROLE, role
     if space is not None:
-        return [*privileges], GrantedOn.SPACE, space
-    return [*privileges], GrantedOn.UNIVERSE, ""
+        return privileges, GrantedOn.SPACE, space
+    return privileges, GrantedOn.UNIVERSE, ""
