@@ -112,13 +112,13 @@ class Folder:
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file whole or not at all, whatever happens."""
-        with self._typed(name):
+        with _writing(self.url), self._typed(name):
             self._put(self._path / name, content)
 
     def write_new(self, name: str, content: bytes) -> bool:
         """Write a file whole or not at all, unless there is one."""
         path = self._path / name
-        with self._typed(name):
+        with _writing(self.url), self._typed(name):
             fresh = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{UNREADY}")
             self._put(fresh, content)
             try:
@@ -221,7 +221,7 @@ class RemotePlace:
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file in one call; its checksum shows whether it was cut off."""
-        with self._typed(name):
+        with _writing(self.url), self._typed(name):
             self._files.makedirs(str(PurePosixPath(self._at(name)).parent), exist_ok=True)
             self._files.pipe_file(self._at(name), content)
 
@@ -287,6 +287,19 @@ def typed(error: OSError, place: str) -> DiskFull | BackupPlaceLost:
             hint="give it room, and the same command continues with the existing files",
         )
     return BackupPlaceLost(f"{place}: {said}")
+
+
+@contextmanager
+def _writing(url: str) -> Iterator[None]:
+    """Let who writes hear of the place: what is not there then is a folder that cannot be made."""
+    try:
+        yield
+    except NoBackup as error:
+        why = error.__cause__
+        said = why.strerror if isinstance(why, OSError) and why.strerror else why
+        raise BackupPlaceLost(
+            f"{url} cannot be written: {said}", hint="name a place that can be written"
+        ) from error
 
 
 def _named(fresh: Path, path: Path) -> bool:

@@ -524,17 +524,25 @@ class Unreachable(AbstractFileSystem):  # type: ignore[misc]  # it has no types
     def cat_file(self, *_: object, **__: object) -> bytes:
         raise RuntimeError("the token has expired")
 
+    def pipe_file(self, *_: object, **__: object) -> None:
+        raise FileNotFoundError("The specified bucket does not exist")
+
 
 def test_what_is_wrong_with_a_place_is_said_with_the_way_out(tmp_path: Path) -> None:
     fsspec.register_implementation("unreachable", Unreachable, clobber=True)
     with pytest.raises(BackupPlaceLost, match="RuntimeError: the token has expired"):
         catalogue.load(open_place("unreachable://here"))
+    with pytest.raises(BackupPlaceLost, match=r"here.* cannot be written: The specified bucket"):
+        open_place("unreachable://here").write("qsync-backup.json", b"{}")
     (tmp_path / "file").touch()
     file = re.escape(f": {tmp_path / 'file'} is a file")
     for place in (tmp_path / "file", tmp_path / "file" / "shop"):
         for reach in (begin, catalogue.load):
             with pytest.raises(ConfigError, match=file):
                 reach(Folder(place))
+    for way in ("/proc/shop", "/proc/self/shop"):
+        with pytest.raises(BackupPlaceLost, match=f"^BACKUP_PLACE: {way} cannot be written: No "):
+            begin(Folder(Path(way)))
     assert places.typed(OSError(errno.EIO, "Input/output error"), "/mnt/shop").retryable
     full = places.typed(OSError(errno.ENOSPC, "No space left on device"), "/mnt/shop/log")
     assert isinstance(full, DiskFull)
