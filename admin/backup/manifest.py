@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Set as AbstractSet
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Final, TypeVar
 
 from admin.backup.failures import BackupDamaged
@@ -143,6 +144,7 @@ def decode(cls: type[T], name: str, content: bytes) -> T:
             f"{name} has format {found.get('format')}, this release knows {known_format}",
             hint="use the release that wrote it, or a newer one",
         )
+    _check_kind(cls, name, found.keys())
     known = {each.name for each in fields(cls)}
     members = {key: value for key, value in found.items() if key in known}
     try:
@@ -157,6 +159,27 @@ def decode(cls: type[T], name: str, content: bytes) -> T:
         return cls(**members)
     except (KeyError, TypeError) as error:
         raise BackupDamaged(f"{name} is no manifest of this kind: {error}") from error
+
+
+def _check_kind(cls: type[T], name: str, members: AbstractSet[str]) -> None:
+    """Check that it is not a manifest of another kind, copied there. Raises BackupDamaged.
+
+    It has more members than those of a place, and what is not known would be left out.
+    """
+    for kind, words in _KINDS.items():
+        if not _required(kind) <= _required(cls) and _required(kind) <= members:
+            raise BackupDamaged(f"{name} is the manifest of {words}, not of {_KINDS[cls]}")
+
+
+def _required(cls: type[PlaceManifest | BackupManifest | LogManifest]) -> set[str]:
+    return {each.name for each in fields(cls) if each.default is MISSING}
+
+
+_KINDS: Final[dict[type[PlaceManifest | BackupManifest | LogManifest], str]] = {
+    PlaceManifest: "a place",
+    BackupManifest: "a backup",
+    LogManifest: "a part of the log",
+}
 
 
 def _check_indexes(*found: object) -> None:

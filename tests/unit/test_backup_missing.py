@@ -177,6 +177,30 @@ def test_a_point_before_the_oldest_readable_backup_names_the_one_that_is_not(
     restoring.plan(found, WantedPoint(index=second.index))
 
 
+def test_a_manifest_that_was_copied_to_the_name_of_another_kind_is_refused(tmp_path: Path) -> None:
+    """A place would have lost its id, and a backup that begins there would not notice."""
+    place = Folder(tmp_path)
+    _, made = lived(place)
+    kinds = {
+        "a place": tmp_path / names.PLACE,
+        "a backup": tmp_path / names.backup(0),
+        "a part of the log": tmp_path / names.log_manifest(made.log[0].part.name),
+    }
+    about = kinds["a place"].read_bytes()
+    for kind in ("a backup", "a part of the log"):
+        kinds["a place"].write_bytes(kinds[kind].read_bytes())
+        for reach in (begin, catalogue.load):
+            with pytest.raises(BackupDamaged, match=f"the manifest of {kind}, not of a place"):
+                reach(place)
+    kinds["a place"].write_bytes(about)
+    part = kinds["a part of the log"].read_bytes()
+    kinds["a part of the log"].write_bytes(kinds["a backup"].read_bytes())
+    kinds["a backup"].write_bytes(part)
+    found = " ".join(catalogue.load(place).damage)
+    assert "is the manifest of a backup, not of a part of the log" in found
+    assert "is the manifest of a part of the log, not of a backup" in found
+
+
 def test_a_point_before_the_backup_that_was_named_is_said_to_be_that(tmp_path: Path) -> None:
     _, made = lived(Folder(tmp_path))
     with pytest.raises(BackupGap, match="index 5 is before backup 58, which begins at index 58"):
