@@ -128,10 +128,17 @@ def _size(tree: ast.expr, expression: str, voters: int) -> int:
     try:
         size = floor(_evaluate(tree, Fraction(voters)))
     except ZeroDivisionError as error:
-        raise QuorumError(f"quorum {expression!r} divides by zero for N = {voters}") from error
+        raise QuorumError(f"quorum {expression!r} divides by zero{_where(tree, voters)}") from error
     if 1 <= size <= VOTERS_MAX:
         return size
-    raise QuorumError(f"quorum {expression!r} is out of 1..{VOTERS_MAX} for N = {voters}")
+    raise QuorumError(f"quorum {expression!r} is out of 1..{VOTERS_MAX}{_where(tree, voters)}")
+
+
+def _where(tree: ast.expr, voters: int) -> str:
+    """For which of the numbers of voters that are tried; nothing if it is the same for all."""
+    if any(isinstance(node, ast.Name) and node.id == "N" for node in ast.walk(tree)):
+        return f" for N = {voters}, and must hold for every number of voters up to {VOTERS_MAX}"
+    return ""
 
 
 def _evaluate(node: ast.expr, voters: Fraction) -> Fraction:
