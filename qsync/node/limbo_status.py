@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from election.messages import Replica
+from qsync.core import progress
 from qsync.core.progress import Membership
 from qsync.node.links import LinkStatus
 from qsync.node.view import NodeView
@@ -79,14 +80,15 @@ def is_busy(machine: "Machine") -> bool:
 
 
 def _oldest(machine: "Machine", neighbours: Neighbours) -> OldestPending | None:
-    replicated_log, leader = machine.replicated_log, machine.leader
+    replicated_log = machine.replicated_log
     if not replicated_log.limbo.queue:
         return None
     oldest = replicated_log.limbo.queue[0]
     acked: list[int] = []
     missing: list[MissingAck] = []
-    if leader is not None:
-        acked = [each.peer for each in leader.counted() if each.match >= oldest.index]
+    has_led = machine.leader is not None or machine.raft.state.fenced
+    if has_led:
+        acked = [*progress.acked_by(machine.peers.values(), oldest.index)]
         acked += [machine.config.me] if replicated_log.written >= oldest.index else []
         missing = [
             _lacking(machine, neighbours, each)
@@ -101,7 +103,7 @@ def _oldest(machine: "Machine", neighbours: Neighbours) -> OldestPending | None:
         since=oldest.time,
         age=replicated_log.now - replicated_log.limbo.born,
         quorum=machine.config.quorum,
-        acks=len(acked) if leader is not None else None,
+        acks=len(acked) if has_led else None,
         acked_by=tuple(neighbours.name(each) for each in sorted(acked)),
         missing=tuple(missing),
     )
@@ -118,26 +120,26 @@ def _lacking(machine: "Machine", neighbours: Neighbours, voter: Replica) -> Miss
             idle=0.0,
             why=machine.disk.error or "its own log is not durable that far yet",
         )
-    progress, broken = machine.peers[voter], neighbours.broken(voter)
-    heard = replicated_log.now - progress.heard_at
+    peer, broken = machine.peers[voter], neighbours.broken(voter)
+    heard = replicated_log.now - peer.heard_at
     return MissingAck(
         id=voter,
         name=neighbours.name(voter),
-        acked=progress.match,
-        behind=replicated_log.log.last - progress.match,
+        acked=peer.match,
+        behind=replicated_log.log.last - peer.match,
         idle=heard if heard < neighbours.uptime else None,
         connected=broken is None,
-        why=_why(progress, broken),
+        why=_why(peer, broken),
     )
 
 
-def _why(progress: "Progress", broken: str | None) -> str:
+def _why(peer: "Progress", broken: str | None) -> str:
     if broken is not None:
         return f"no connection: {broken}"
-    if progress.is_outside:
+    if peer.is_outside:
         return "it is not a member: the configuration does not name its directory"
-    if progress.membership is Membership.RECRUIT:
+    if peer.membership is Membership.RECRUIT:
         return "it has not caught up since its log was damaged, so its acks do not count"
-    if not progress.is_replicating:
+    if not peer.is_replicating:
         return "it is being asked where its log agrees"
-    return f"it has acked up to {progress.match}"
+    return f"it has acked up to {peer.match}"

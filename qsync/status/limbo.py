@@ -35,9 +35,11 @@ class OldestPending(Struct, frozen=True, kw_only=True):
     since: Annotated[float, "when it was made, in seconds since 1970"] = 0.0
     age: Annotated[float, "seconds that it has waited"] = 0.0
     quorum: Annotated[int, "voters that must have it"] = 0
-    acks: Annotated[int | None, "voters that have it; null: only the leader knows"] = None
+    acks: Annotated[
+        int | None, "voters that have it; null: only who leads or led the term knows"
+    ] = None
     acked_by: Annotated[tuple[str | None, ...], "their names"] = ()
-    missing: Annotated[tuple[MissingAck, ...], "the other voters"] = ()
+    missing: Annotated[tuple[MissingAck, ...], "the other voters, if `acks` is known"] = ()
 
 
 class QueueStatus(Struct, frozen=True, kw_only=True):
