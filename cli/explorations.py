@@ -1,13 +1,12 @@
 """`qsync sim --explore`: every order of events of small clusters, instead of one by the seed."""
 
-import sys
-import time
 from typing import TYPE_CHECKING
 
 import click
 
 from cli.exits import CheckFailed, StoppedByGuard
-from cli.output import document, names, say, style, text
+from cli.output import document, names, style, text
+from cli.progress_line import ProgressLine
 from qsync.form import form
 
 if TYPE_CHECKING:
@@ -15,9 +14,6 @@ if TYPE_CHECKING:
     from qsync.sim.chosen.search import ChosenProgress, ChosenResult
     from qsync.sim.explore.scope import Scope
     from qsync.sim.explore.search import SearchProgress, SearchResult
-
-_TELL_S = 15.0
-"""How often a progress line is printed without a terminal."""
 
 
 def explore(name: str, *, mutant: str | None, states_max: int | None) -> None:
@@ -108,7 +104,7 @@ def _explore_rules(scope: "Scope", mutant: str | None, limit: int, line: "_Line"
     from qsync.sim.explore.search import StateSearch  # noqa: PLC0415 - the same
 
     search = StateSearch(scope, mutant)
-    explored = search.run(states_max=limit, progress=line.tell)
+    explored = search.run(states_max=limit, progress=line.tell_states)
     lines = minutes(search, explored.trace) if explored.broken is not None else []
     return _Done(scope, explored, lines)
 
@@ -141,17 +137,13 @@ def describe(explored: "SearchResult | ChosenResult") -> str:
     )
 
 
-class _Line:
-    """The progress on stderr: one line that is written over on a terminal, else now and then."""
+class _Line(ProgressLine):
+    """The progress of a search."""
 
-    def __init__(self) -> None:
-        self._over = sys.stderr.isatty()
-        self._told = time.monotonic()
-
-    def tell(self, progress: "SearchProgress") -> None:
+    def tell_states(self, progress: "SearchProgress") -> None:
         """How it goes."""
         rate = progress.states / progress.seconds if progress.seconds else 0.0
-        self._say(
+        self.tell(
             f"{progress.scope}: {progress.states} states, {progress.transitions} transitions, "
             f"depth {progress.depth}, {progress.waiting} wait, {rate:.0f} states/s"
         )
@@ -159,22 +151,9 @@ class _Line:
     def tell_runs(self, progress: "ChosenProgress") -> None:
         """How it goes, where every state is reached by a run from the start."""
         rate = progress.runs / progress.seconds if progress.seconds else 0.0
-        self._say(
+        self.tell(
             f"{progress.scope}: {progress.runs} runs, {progress.waiting} wait, {rate:.0f} runs/s"
         )
-
-    def _say(self, line: str) -> None:
-        now = time.monotonic()
-        if self._over:
-            click.echo(f"\r{line}\x1b[K", err=True, nl=False)
-        elif now - self._told >= _TELL_S:
-            self._told = now
-            say(line)
-
-    def end(self) -> None:
-        """The line is free for other words."""
-        if self._over:
-            click.echo("\r\x1b[K", err=True, nl=False)
 
 
 def _conclude(found: list[_Done], limit: int) -> None:

@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from admin.soak import files
 from admin.soak.coverage import reached
 from admin.soak.judge import JudgedSeed, look
 from qsync.errors import ConfigError
@@ -42,16 +43,25 @@ class Corpus:
     _runs: int = 0
 
     def load(self) -> list[int]:
-        """Return the seeds of the file, if it exists."""
+        """Return the seeds of the file, if it exists. Raises ConfigError."""
         if not self.path.exists():
             return []
-        found = json.loads(self.path.read_text(encoding="utf-8"))
-        if found.get("schema") != SCHEMA or found["options"] != self.options:
+        try:
+            found = json.loads(self.path.read_text(encoding="utf-8"))
+            is_ours = (found["schema"], found["options"]) == (SCHEMA, self.options)
+            seeds = [int(seed) for seed in found["seeds"]] if is_ours else None
+        except (ValueError, KeyError, TypeError):
+            seeds = None
+        if seeds is None:
             raise ConfigError(
                 f"{self.path} is no corpus of runs with the options {self.options!r}",
                 hint="give another file",
             )
-        return [int(seed) for seed in found["seeds"]]
+        return seeds
+
+    def check_place(self) -> None:
+        """Raises OSError if seeds could not be saved."""
+        files.check_place(self.path)
 
     def add(self, judged: JudgedSeed) -> None:
         """Add a finished run. It is a candidate if it reached rare states."""
@@ -85,7 +95,7 @@ class Corpus:
         seeds = {str(seed): new for seed, new in self.chosen().items()}
         known = {"schema": SCHEMA, "options": self.options, "runs": self._runs}
         text = json.dumps(known | {"states": self.states, "seeds": seeds}, indent=1)
-        self.path.write_text(text + "\n", encoding="utf-8")
+        files.replace_text(self.path, text + "\n")
 
     def _worth(self, states: frozenset[str] | set[str]) -> float:
         return sum(1 / self._times[each] for each in states)

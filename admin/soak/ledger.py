@@ -5,11 +5,10 @@ are run again, and the older results stay in the file as history.
 """
 
 import json
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from admin.soak import ranges
+from admin.soak import files, ranges
 from admin.soak.judge import JudgedSeed, SeedConclusion
 from qsync.errors import ConfigError
 from qsync.sim.plan import Plan
@@ -97,6 +96,11 @@ class RegisterFile:
             else:
                 self.others.append(each)
 
+    def check_place(self) -> None:
+        """Raises OSError if results could not be saved."""
+        if self.path is not None:
+            files.check_place(self.path)
+
     def save(self) -> None:
         """Replace the file atomically."""
         if self.path is None:
@@ -105,13 +109,7 @@ class RegisterFile:
             "schema": SCHEMA,
             "ledgers": [each.as_json() for each in (*self.others, self.ledger)],
         }
-        new = self.path.with_name(self.path.name + ".new")
-        with new.open("w", encoding="utf-8") as file:
-            json.dump(document, file, indent=1)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self.path)
+        files.replace_text(self.path, json.dumps(document, indent=1) + "\n")
 
 
 def _load(path: Path) -> list[SeedRegister]:

@@ -42,7 +42,13 @@ class Soak:
     _saved: float = 0.0
 
     def run(self) -> list[Failure]:
-        """Run until all is done or a run failed. Results are saved however it ends."""
+        """Run until all is done or a run failed. Results are saved however it ends.
+
+        Raises OSError, before anything runs, where they could not be.
+        """
+        self.book.check_place()
+        if self.corpus is not None:
+            self.corpus.check_place()
         ledger = self.book.ledger
         plans = (plan for plan in self.plans if not ledger.known(plan.seed))
         try:

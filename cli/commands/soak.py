@@ -1,6 +1,5 @@
 """`qsync soak`: run many seeds of the simulator, and resume where it stopped."""
 
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -13,14 +12,13 @@ from cli.exits import CheckFailed
 from cli.options import json_option
 from cli.output import document, say, style, text
 from cli.plans import PlanOptions, jobs_option, lists, members, plan_of, plan_options, plans_of
+from cli.progress_line import ProgressLine
 
 if TYPE_CHECKING:
     from admin.soak.soak import Failure, Soak
 
 _SEEDS = "1-2000"
 _LAST_LINES = 60
-_TELL_S = 10.0
-"""How often a progress line is printed without a terminal."""
 
 
 @click.command(
@@ -84,6 +82,7 @@ def soak(
     known = sum(book.ledger.known(each.seed) for each in plans)
     if book.others:
         say(f"{resume} has results of other code or options; they are kept and not counted")
+    line = ProgressLine()
     work = Soak(
         plans=plans,
         judge=judge if kept is None else covering,
@@ -93,33 +92,18 @@ def soak(
         jobs=jobs,
         keep_going=keep_going,
         tries_max=TRIES_MAX if shrink is None else shrink,
-        told=_Line().tell,
+        told=line.tell,
     )
     try:
         failures = work.run()
     except KeyboardInterrupt:
-        say(f"\n{work.progress.describe()}")
+        line.end()
+        say(work.progress.describe())
         if resume is not None:
             say(f"what is known is saved; the same command with --resume {resume} goes on")
         raise
+    line.end()
     _conclude(work, failures)
-
-
-class _Line:
-    """The progress on stderr: one line that is written over on a terminal, else now and then."""
-
-    def __init__(self) -> None:
-        self._over = sys.stderr.isatty()
-        self._told = time.monotonic()
-
-    def tell(self, line: str) -> None:
-        """How it goes."""
-        now = time.monotonic()
-        if self._over:
-            click.echo(f"\r{line}\x1b[K", err=True, nl=False)
-        elif now - self._told >= _TELL_S:
-            self._told = now
-            say(line)
 
 
 def _conclude(work: "Soak", failures: "list[Failure]") -> None:
@@ -141,7 +125,7 @@ def _conclude(work: "Soak", failures: "list[Failure]") -> None:
         )
     else:
         say(
-            f"\r{progress.describe()}; {ledger.events} events, {ledger.facts} facts, "
+            f"{progress.describe()}; {ledger.events} events, {ledger.facts} facts, "
             f"code {ledger.way.code}"
         )
         for each in failures:

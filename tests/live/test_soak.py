@@ -40,6 +40,12 @@ def test_what_held_is_not_run_again(tmp_path: Path) -> None:
     assert (again["seeds"], again["run"], again["known"]) == (8, 2, 6)
 
 
+def test_what_is_said_at_the_end_is_a_line_of_words() -> None:
+    done = run("soak", "--events", "300", "--jobs", "1", "--seeds", "1-2")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("2/2 seeds, "), "and no escaped carriage return"
+
+
 @pytest.mark.pure
 def test_a_failure_is_one_line_that_runs_it_again() -> None:
     words = ("--seeds", "1-30", "--events", "700", "--shrink", "15", "--jobs", "1")

@@ -42,6 +42,17 @@ def test_a_corpus_is_read_again_and_belongs_to_its_options(tmp_path: Path) -> No
         Corpus(path, "--nodes 5").load()
 
 
+@pytest.mark.parametrize(
+    "text", ["", "garbage", "[]", "7", '{"schema": "qsync/corpus/1"}', '{"schema": 1, "seeds": 3}']
+)
+def test_what_is_no_corpus_is_refused_and_left_alone(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "notes.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="no corpus of runs"):
+        Corpus(path, "").load()
+    assert path.read_text() == text
+
+
 def test_a_run_reaches_the_same_every_time_and_says_it_in_words() -> None:
     one, two = (corpus.judge(Plan(seed=7, events=600)) for _ in range(2))
     assert one.reached == two.reached

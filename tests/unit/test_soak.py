@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from admin.soak import code, ranges
+from admin.soak.corpus import Corpus
 from admin.soak.judge import JudgedSeed, SeedConclusion, SeedFinding, look
 from admin.soak.ledger import RegisterFile, SeedRegister, SeedSetup
 from admin.soak.pool import judged
@@ -240,6 +241,27 @@ def test_a_file_that_is_none_of_ours_is_refused_and_left_alone(tmp_path: Path, t
     with pytest.raises(ConfigError, match="no file of a soak"):
         RegisterFile(path, WAY)
     assert path.read_text() == text
+
+
+def test_a_file_that_cannot_be_written_is_named_before_anything_runs(tmp_path: Path) -> None:
+    def unwanted(plan: Plan) -> JudgedSeed:
+        raise AssertionError(plan)
+
+    for path in (Path("/dev/null/soak.json"), tmp_path / "nowhere" / "soak.json"):
+        book = RegisterFile(path, WAY)
+        corpus = Corpus(path, "")
+        kept = Soak(
+            plans=[Plan(seed=1)],
+            judge=unwanted,
+            book=RegisterFile(None, WAY),
+            corpus=corpus,
+            progress=SoakProgress(total=1, known=0, now=lambda: 0.0),
+        )
+        for work in (soak_of([1], unwanted, book).run, kept.run, book.save, corpus.save):
+            with pytest.raises(OSError, match=r"such file|directory") as refused:
+                work()
+            assert refused.value.filename == str(path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_file_is_one_json_document(tmp_path: Path) -> None:

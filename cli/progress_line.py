@@ -1,0 +1,35 @@
+"""The progress of long work on stderr: one line that is written over, or one now and then."""
+
+import sys
+import time
+from typing import Final
+
+import click
+
+from cli.output import say
+from cli.printable import printable
+
+_TELL_S: Final = 10.0
+"""How often it is told where no line can be written over."""
+
+
+class ProgressLine:
+    """On a terminal one line that is written over, else a line every ten seconds."""
+
+    def __init__(self) -> None:
+        self._over = sys.stderr.isatty()
+        self._told = time.monotonic()
+
+    def tell(self, line: str) -> None:
+        """How it goes."""
+        now = time.monotonic()
+        if self._over:
+            click.echo(f"\r{printable(line)}\x1b[K", err=True, nl=False)
+        elif now - self._told >= _TELL_S:
+            self._told = now
+            say(line)
+
+    def end(self) -> None:
+        """The line is free for other words."""
+        if self._over:
+            click.echo("\r\x1b[K", err=True, nl=False)
