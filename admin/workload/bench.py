@@ -19,7 +19,7 @@ from qsync.client.core import INFLIGHT_MAX
 from qsync.client.load import LoadGenerator, LoadRequest, LoadResult, Workload
 from qsync.client.numbering import SEED_BYTES
 from qsync.data.operation_kinds import Op
-from qsync.errors import NotLeader, ReadOnly, Unavailable
+from qsync.errors import NotLeader, QsyncError, ReadOnly, Unavailable
 from qsync.form import form
 from qsync.wire import cbor, requests
 from qsync.wire.verbs import GetRequest, SelectRequest, WriteRequest
@@ -93,6 +93,8 @@ class BenchResult:
     stalls: tuple[LoadStall, ...] = ()
     interrupted: bool = False
     """By Ctrl-C: what was measured until then."""
+    ended_by: QsyncError | None = None
+    """Why there was no leader to go on with until the end of the run."""
 
     @property
     def ops_per_second(self) -> float:
@@ -109,8 +111,8 @@ def run(
 ) -> BenchResult:
     """Prepare the space, warm up, measure. Raises NotLeader without a leader.
 
-    `progress` hears now and then how far it is, and of every other leader. A KeyboardInterrupt ends
-    the measurement, and is raised again only if there is none yet.
+    `progress` hears now and then how far it is, and of every other leader. A KeyboardInterrupt, or
+    that no leader is left, ends the measurement, and is raised only if there is none yet.
     """
     found = surveys.survey(seeds)
     _leader(found)
@@ -143,6 +145,7 @@ def run(
         forms={"client": form(), "nodes": _form_of(found)},
         stalls=() if sending is None else tuple(stalls.named(late, sending, found)),
         interrupted=interrupted,
+        ended_by=load.ended_by,
     )
 
 
@@ -166,6 +169,7 @@ class _Load:
     ) -> None:
         self.tally = LoadResult()
         self.leader_changes = 0
+        self.ended_by: QsyncError | None = None
         self._plan = plan
         self._seeds = seeds
         self._maker = maker
@@ -180,13 +184,18 @@ class _Load:
             self._generator = None
 
     def was_interrupted(self, seconds: float) -> bool:
-        """Run for a time, or until Ctrl-C. Raises NotLeader if there is no leader in that time."""
+        """Run until the end, Ctrl-C, or `ended_by`. Raises NotLeader if nothing was measured."""
         begin = time.perf_counter()
         try:
             self.run(seconds)
         except KeyboardInterrupt:
             self.tally.seconds = time.perf_counter() - begin
             return True
+        except (NotLeader, Unavailable) as error:
+            if not (self.tally.done or self.tally.errors or self.tally.unknown):
+                raise
+            self.tally.seconds = time.perf_counter() - begin
+            self.ended_by = error
         return False
 
     def run(self, seconds: float) -> None:
@@ -274,9 +283,8 @@ class _Watched:
         """Microseconds for each operation; nodes on other machines count as 0."""
         spent = {"client": time.process_time() - self._own, "leader": 0.0, "followers": 0.0}
         for role, process, before in self._nodes:
-            spent[role] += max(
-                0.0, process.cpu_seconds() - before
-            )  # none is left of one that ended
+            # none is left of one that ended
+            spent[role] += max(0.0, process.cpu_seconds() - before)
         return {who: round(seconds / operations * 1e6, 2) for who, seconds in spent.items()}
 
 

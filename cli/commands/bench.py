@@ -94,6 +94,7 @@ def bench(
     """Put load on the leader and measure. It writes to a space called `bench`.
 
     Ctrl-C ends the measurement: what was measured until then is printed, and the exit code is 130.
+    The same if no leader is left until its end, with the exit code of that error.
     """
     if stalls and rate is None:
         raise click.UsageError(
@@ -132,9 +133,13 @@ def bench(
             forms=result.forms,
             stalls=[each.describe() for each in result.stalls],
             interrupted=result.interrupted,
+            ended_by=None if result.ended_by is None else str(result.ended_by),
         )
     else:
         _tell(result)
+    if result.ended_by is not None:
+        say(f"there was no leader at the end of {result.seconds:.1f} s: this is what was measured")
+        raise result.ended_by
     if not result.interrupted:
         return Exit.DONE
     say(f"interrupted after {result.seconds:.1f} s of {seconds:g}: this is what was measured")
