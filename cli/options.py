@@ -87,6 +87,26 @@ class TargetOption(click.ParamType[list[str]]):
             self.fail(str(error), param, ctx)
 
 
+class _EitherTarget(TargetOption):
+    """The same as an argument, or as the option that stands in for it: one of them is looked up.
+
+    To look up a lab decides for all of the process whether nodes are spoken to over TLS.
+    """
+
+    @override
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[str]:
+        """Text to addresses."""
+        named: tuple[str, click.Parameter] | None = ctx.meta.get(_NAMED) if ctx else None
+        if ctx is None or named is None:
+            return super().convert(value, param, ctx)
+        assert param is not None
+        if ctx.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(GIVEN_TWICE)
+        return super().convert(named[0], named[1], ctx)
+
+
 def json_option(command: Callable[P, R]) -> Callable[P, R]:
     """`--json` and `--plain`."""
     wrapped = click.option(
@@ -122,17 +142,16 @@ def target_argument(command: Callable[P, R]) -> Callable[P, R]:
     """`[TARGET]` as an argument; where other commands want `--target`, that is understood too."""
     wrapped = click.argument(
         "target",
-        type=TargetOption(),
+        type=_EitherTarget(),
         default=_default_target,
         envvar="QSYNC_TARGET",
         metavar="[TARGET]",
-        callback=_either,
     )(command)
     return click.option(
         "--target",
         "-t",
         "named",
-        type=TargetOption(),
+        metavar="TARGET",
         is_eager=True,
         expose_value=False,
         callback=_keep_named,
@@ -167,20 +186,10 @@ def _default_target() -> str:
     return targets.default()
 
 
-def _keep_named(
-    ctx: click.Context, _: click.Parameter, value: list[str] | None
-) -> list[str] | None:
-    ctx.meta[_NAMED] = value
+def _keep_named(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Keep what is named for the argument, which alone looks it up."""
+    ctx.meta[_NAMED] = None if value is None else (value, param)
     return value
-
-
-def _either(ctx: click.Context, param: click.Parameter, value: list[str]) -> list[str]:
-    named: list[str] | None = ctx.meta.get(_NAMED)
-    if named is None:
-        return value
-    if ctx.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE:
-        raise click.UsageError(GIVEN_TWICE)
-    return named
 
 
 def _style(ctx: click.Context) -> Style:

@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
 from cli import targets
+from cli.options import target_argument
 from qsync.errors import ConfigError
 
 
@@ -35,3 +38,35 @@ def test_a_file_of_contexts_without_any_is_fine(contexts: Path) -> None:
     contexts.write_text("# none yet\n")
     with pytest.raises(ValueError, match="is not an address"):
         targets.resolve("prod")
+
+
+@pytest.mark.parametrize("variable", [None, "of-the-environment"])
+def test_only_the_target_that_is_meant_is_looked_up(
+    monkeypatch: pytest.MonkeyPatch, variable: str | None
+) -> None:
+    """A lab that is looked up decides whether this process speaks TLS: the default one did."""
+    looked_up: list[str] = []
+
+    def resolve(text: str) -> list[str]:
+        looked_up.append(text)
+        return [f"{text}:1"]
+
+    monkeypatch.setattr(targets, "resolve", resolve)
+    monkeypatch.setattr(targets, "default", lambda: "the-default")
+
+    @click.command
+    @target_argument
+    def look(*, target: list[str]) -> None:
+        click.echo(",".join(target))
+
+    environment = {"QSYNC_TARGET": variable}
+    for words in (["-t", "named"], ["--target=named"], ["named"]):
+        looked_up.clear()
+        done = CliRunner().invoke(look, words, env=environment)
+        assert (done.output, looked_up) == ("named:1\n", ["named"])
+    looked_up.clear()
+    assert CliRunner().invoke(look, [], env=environment).exit_code == 0
+    assert looked_up == [variable or "the-default"]
+    twice = CliRunner().invoke(look, ["one", "-t", "two"], env=environment)
+    assert twice.exit_code == 2
+    assert "given twice" in twice.output
