@@ -199,9 +199,7 @@ class Lab:
         """End every process and delete the directory."""
         self.stop_all()
         shutil.rmtree(self.dir)
-        for link in home().glob("*"):
-            if link.is_symlink() and link.resolve() == self.dir.resolve():
-                link.unlink()
+        unregister(self.dir)
 
 
 def home() -> Path:
@@ -240,6 +238,13 @@ def register(name: str, directory: Path) -> None:
             f"there is another lab called {name}, in {place(name)}",
             hint="give this one another --name; `qsync lab list` shows all",
         ) from None
+
+
+def unregister(directory: Path) -> None:
+    """Take back every name that leads to this directory, unless a lab is there."""
+    for link in () if exists(directory) else home().glob("*"):
+        if link.is_symlink() and link.resolve() == directory.resolve():
+            link.unlink()
 
 
 def exists(directory: Path) -> bool:
@@ -323,8 +328,7 @@ def add_node(lab: Lab) -> tuple[Lab, LabNode]:
 
 
 def _node(directory: Path, id: int, port: int, metrics: str | None) -> LabNode:
-    name = f"n{id}"
-    address = f"{LOOPBACK}:{port}"
+    name, address = f"n{id}", f"{LOOPBACK}:{port}"
     return LabNode(id=id, name=name, address=address, dir=directory / name, metrics=metrics)
 
 
@@ -385,14 +389,12 @@ def _store(lab: Lab) -> None:
         "format": _FORMAT,
         "name": lab.name,
         "cluster": lab.cluster,
-        "nodes": [_described(node) for node in lab.nodes],
+        "nodes": [
+            {k: v for k, v in asdict(node).items() if k != "dir" and v is not None}
+            for node in lab.nodes
+        ],
         "links": None if lab.links is None else lab.links.as_json(),
     }
     fresh = lab.dir / f"{STATE_FILE}.new"
     fresh.write_text(json.dumps(state, indent=2) + "\n", "utf-8")
     fresh.replace(lab.dir / STATE_FILE)
-
-
-def _described(node: LabNode) -> dict[str, object]:
-    """Missing files that are required."""
-    return {k: v for k, v in asdict(node).items() if k != "dir" and v is not None}

@@ -111,7 +111,11 @@ def up(
     began = time.monotonic()
     label = name if directory is None else _register(name, directory)
     where = labs.place(name, directory)
-    found = _make_or_load(where, label, nodes, settings, direct=direct, secure=secure)
+    try:
+        found = _make_or_load(where, label, nodes, settings, direct=direct, secure=secure)
+    except BaseException:
+        labs.unregister(where)  # where no lab came to be the name would lead there from now on
+        raise
     found.start_all()
     survey = _wait(found.nodes, lambda: surveys.wait_writable(found.addresses, timeout=timeout))
     verdict = surveys.judge(survey)

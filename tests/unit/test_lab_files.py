@@ -177,6 +177,21 @@ def test_a_directory_that_is_no_name_wants_a_name_for_its_lab(
     assert not there.exists()
 
 
+def test_a_lab_that_could_not_be_made_keeps_no_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its name would lead to where it could not be, also when no directory is named."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    file = tmp_path / "file"
+    file.write_text("mine")
+    words = ["lab", "up", "--nodes", "1", "--name", "mine", "--dir", str(file / "lab")]
+    assert run(words) == 1
+    assert f"NO_FILE: {file}: File exists" in capsys.readouterr().err
+    assert file.read_text() == "mine"
+    assert list(lab.home().iterdir()) == []
+    assert lab.place("mine") == lab.home() / "mine"
+
+
 @pytest.mark.parametrize("count", [0, 32])
 def test_a_lab_has_one_to_thirty_one_nodes(tmp_path: Path, count: int) -> None:
     with pytest.raises(ConfigError, match="1 to 31"):
