@@ -13,8 +13,20 @@ YOUNG_OBJECTS = 100_000
 """So many more objects live before the collector looks at them: twice what a command loads."""
 
 
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
+
+
 def main() -> None:
     """Run the command line, or say what is in the way (exit code 2)."""
+    try:
+        _run()
+    except KeyboardInterrupt:  # while its modules are read; from then on it says so itself
+        print("interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+
+
+def _run() -> None:
     gc.set_threshold(YOUNG_OBJECTS)
     complaint = stranger() or form.warning()
     if complaint is not None:

@@ -59,7 +59,14 @@ class LabelComparison:
 
 
 def load(path: Path) -> list[LabelLine]:
-    """Read a list. Raises ValueError if it is not a list."""
+    """Read a list. Raises ValueError, which names the file, if it is not a list."""
+    try:
+        return _listed(path)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path} is no CSV: {error}") from error
+
+
+def _listed(path: Path) -> list[LabelLine]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
         missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]

@@ -37,3 +37,9 @@ def test_a_package_that_cannot_be_imported_gets_a_clear_message(tmp_path: Path) 
     done = run(tmp_path)
     assert done.returncode == 2
     assert "'admin' cannot be imported: No module named 'nowhere_to_be_found'" in done.stderr
+
+
+def test_ctrl_c_while_modules_are_read_is_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "admin.py").write_text("raise KeyboardInterrupt")
+    done = run(tmp_path)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")

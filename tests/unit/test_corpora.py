@@ -135,3 +135,11 @@ def test_a_list_names_files_beside_it(tmp_path: Path) -> None:
     listed.write_text("file,label\n", encoding="utf-8")
     with pytest.raises(ValueError, match="no column format"):
         load(listed)
+
+
+@pytest.mark.parametrize("content", [b"\xeb\x00\xff", b'file,format,label\n"' + b"x" * 200_000])
+def test_what_is_no_list_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"{path} is no CSV: "):
+        load(path)
