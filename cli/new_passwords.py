@@ -13,6 +13,14 @@ _GENERATED_BYTES = 18
 _FILE_BYTES_MAX = 4096
 
 
+def check_one_source(file: str | None, *, generate: bool, without: bool = False) -> None:
+    """Refuse two sources of a password: the one that is ignored would be believed."""
+    given = {"--password-file": file is not None, "--generate": generate, "--no-password": without}
+    options = [option for option, is_given in given.items() if is_given]
+    if len(options) > 1:
+        raise click.UsageError(f"{' and '.join(options)} contradict each other: give one of them")
+
+
 def new_password(name: str, file: str | None, *, generate: bool) -> str:
     """A new password. Raises ConfigError without a terminal."""
     if generate:

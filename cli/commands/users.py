@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 import click
 
 from cli.examples import examples
-from cli.new_passwords import new_password
+from cli.new_passwords import check_one_source, new_password
 from cli.options import json_option, target_option, timeout_option
 from cli.output import document, say, style, text
 from cli.printable import one_line
@@ -141,6 +141,7 @@ def create(
     timeout: float,
 ) -> None:
     """Create a user, with a password that is typed, read from a file, or generated."""
+    check_one_source(password_file, generate=generate, without=no_password)
     with _connected(target, timeout) as db:
         known = _known(db, "user")
         first = not db.users.info().get("users")
@@ -173,6 +174,7 @@ def passwd(
     timeout: float,
 ) -> None:
     """Change your own password, or with role super that of NAME."""
+    check_one_source(password_file, generate=generate)
     with _connected(target, timeout) as db:
         who = name or db.users.info().get("user")
         if not isinstance(who, str):

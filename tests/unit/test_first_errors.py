@@ -25,6 +25,18 @@ from qsync.errors import NoSuchSpace
         (["explain", "NOT_LEADR"], "did you mean NOT_LEADER? `qsync explain list` names them all"),
         (["node", "--set", "foo=1"], "no such option; `qsync config init` prints all of them"),
         (["node", "--set", "election.timout=1s"], "did you mean 'election.timeout'?"),
+        (
+            ["user", "create", "ann", "--generate", "--password-file", "ann.txt", "-t", "h:1"],
+            "--password-file and --generate contradict each other: give one of them",
+        ),
+        (
+            ["user", "create", "ann", "--no-password", "--password-file", "ann.txt", "-t", "h:1"],
+            "--password-file and --no-password contradict each other: give one of them",
+        ),
+        (
+            ["user", "passwd", "ann", "--password-file", "-", "--generate", "-t", "h:1"],
+            "--password-file and --generate contradict each other: give one of them",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_command_is_said_with_the_next_step(
