@@ -37,6 +37,9 @@ from qsync.replaying import NOTHING_STORED, UntrustedRows, follow, next_stop, re
 class Replica:
     """The machine and its state in step. The state is brought up to date when it is looked at."""
 
+    _uses_more = False
+    """The log uses a feature since the last input, and perhaps another one with it."""
+
     def __init__(
         self,
         config: CoreConfig,
@@ -74,8 +77,6 @@ class Replica:
         self._own = config
         self.settings: Mapping[str, str] = {}
         """What the cluster shares, by the log as it is here, pending entries included."""
-        self._uses_more = False
-        """The log uses a feature since the last input, and perhaps another one with it."""
         self.torn = False
         """An exception left it half changed: the node must stop; the log is intact."""
         self.lost: UntrustedRows | None = None
