@@ -12,5 +12,6 @@ QUIET = (
     "little_room",
     "snapshots",
     "retention",
+    "slow_names",
 )
 """For `Plan.without`: no faults of the network or the disk, equal nodes, whole logs."""

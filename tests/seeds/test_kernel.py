@@ -43,10 +43,10 @@ BUDGETS = {
 
 SELDOM = {
     "under_way_undoubted": 203,
-    "answered_forgotten": 81,
+    "answered_forgotten": 188,
     "unknown_forgotten": 7700000227,
     "told_remembered": 13,
-    "left_read_repeated": 30,
+    "left_read_repeated": 141,
     "left_write_sent": 13,
     "left_renumbered": 96,
     "left_number_reused": 25,
