@@ -187,7 +187,7 @@ def test_a_consumer_of_the_log_is_its_owner_s_whoever_leads_and_whoever_is_dropp
 ) -> None:
     """Who may read everything cannot make another reader lose changes."""
     tls, where = secured.tls, secured.addresses
-    with qsync.connect(where, timeout=20) as db:
+    with qsync.connect(where, tls=tls, timeout=20) as db:
         for name in ("mia", "tom"):
             db.users.create(name, SECRET)
             db.users.grant(name, role="reader")

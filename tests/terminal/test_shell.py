@@ -244,7 +244,7 @@ def test_a_write_that_is_left_waiting_is_unknown_and_told_about_later(
         shell.type("\x03")
         shell.until(r"INTERRUPTED_UNKNOWN: interrupted while replace was running")
         shell.enter("\\limbo")
-        shell.until(r"(acks, 1 more needed from|Nobody leads)")
+        shell.until(r"(acks, 1 more\s+needed from|Nobody leads)")
     finally:
         for node in others:
             here.resume(node)

@@ -10,7 +10,7 @@ import pytest
 from qsync.happenings import HAPPENINGS, Gravity, sentence, severity_of
 from tests.repo import tree
 
-TELL = {"add_event", "append", "say", "Note", "_say", "_alarm"}
+TELL = {"add_event", "append", "say", "tell", "Note", "_say", "_alarm"}
 """What events are told by; `append` of lists takes no name and no fields."""
 ELSEWHERE = {
     "mishap": {"doing", "error", "trace"},
