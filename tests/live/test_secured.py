@@ -192,7 +192,8 @@ def test_a_consumer_of_the_log_is_its_owner_s_whoever_leads_and_whoever_is_dropp
             db.users.create(name, SECRET)
             db.users.grant(name, role="reader")
     mia_s, tom_s = (tls.as_variables() | {USER: name, PASSWORD: SECRET} for name in ("mia", "tom"))
-    until(lambda: caught_up(secured.lab), "every node knows them")
+    with security.assumed(tls):
+        until(lambda: caught_up(secured.lab), "every node knows them")
     with (
         qsync.connect(where, tls=tls, user="mia", password=SECRET, timeout=20) as mia,
         qsync.connect(where, tls=tls, user="tom", password=SECRET, timeout=20) as tom,
@@ -209,7 +210,8 @@ def test_a_consumer_of_the_log_is_its_owner_s_whoever_leads_and_whoever_is_dropp
             asked("lab", "kill", leader, "--dir", "TARGET")
             mia.consumers.advance("mailer", place)
             asked("lab", "start", leader, "--dir", "TARGET")
-            until(lambda: caught_up(secured.lab), "it is back")
+            with security.assumed(tls):
+                until(lambda: caught_up(secured.lab), "it is back")
     for is_earnest in (["--dry-run"], []):
         drop = ("member", "gc", "drop", "mailer", "-t", where, *is_earnest)
         asked.with_(tom_s, *drop, code=0 if is_earnest else 4)
