@@ -89,6 +89,7 @@ def announce(node: Node, beside: Companion | None) -> None:
     more = "" if beside is None else f", {beside.words}"
     print(  # noqa: T201 - the node's one word to its terminal
         f"{node.config.node.name} id={identity.replica} cluster={node.config.cluster.name} "
-        f"listens on {node.address}{more}",
+        f"listens on {node.address}{more}\n",
+        end="",  # one write: a line of the log may come at any time, be it into the same file
         flush=True,
     )
