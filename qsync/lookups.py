@@ -13,6 +13,7 @@ import select
 import socket
 import threading
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 Door = tuple[int, Any]
@@ -94,6 +95,24 @@ def known(host: str, port: int) -> list[Door] | None:
 def begun(host: str, port: int) -> list[Door] | Lookup:
     """The address that the host is itself, or the lookup of a name. Raises OSError."""
     return known(host, port) or Lookup(host, port)
+
+
+async def awaited(
+    host: str, port: int, readable: Callable[[socket.socket], Awaitable[None]]
+) -> list[Door]:
+    """All addresses of a host. `readable` waits for a socket in the caller's event loop.
+
+    Not by the threads of that loop: asyncio waits for them at its end. Raises OSError,
+    UnicodeError.
+    """
+    found = begun(host, port)
+    if not isinstance(found, Lookup):
+        return found
+    try:
+        await readable(found.end)
+        return found.doors()
+    finally:
+        found.close()
 
 
 def look_up(host: str, port: int, seconds: float) -> list[Door]:

@@ -1,35 +1,30 @@
 """Files in which a soak keeps what it knows: tried before the work, and replaced whole."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from qsync.store.private import FILE_OF_ALL, write_private
+
 
 def check_place(path: Path) -> None:
     """Raises OSError if the file could not be written: hours of work would be lost."""
-    with _fresh(path) as fresh:
+    with _named(path):
+        fresh = path.with_name(f"{path.name}.new")
         fresh.touch()
+        fresh.unlink()
 
 
 def replace_text(path: Path, text: str) -> None:
     """Write it whole or not at all. Raises OSError, which names this file."""
-    with _fresh(path) as fresh:
-        with fresh.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
+    with _named(path):
+        write_private(path, text.encode(), mode=FILE_OF_ALL)
 
 
 @contextmanager
-def _fresh(path: Path) -> Iterator[Path]:
-    """Give a file beside it, which goes unless it has got its name. Raises OSError."""
-    fresh = path.with_name(f"{path.name}.new")
+def _named(path: Path) -> Iterator[None]:
+    """Let errors name this file, and not the fresh one beside it."""
     try:
-        yield fresh
+        yield
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        if os.path.lexists(fresh):  # false also where nobody may look
-            fresh.unlink()

@@ -9,7 +9,7 @@ import anyio.abc
 from qsync import lookups
 from qsync.client import local_sockets, targets
 from qsync.client.security import ClientTls
-from qsync.lookups import Door, Lookup
+from qsync.lookups import Door
 from qsync.socket_files import named
 from qsync.tls.names import CertifiedName
 
@@ -32,7 +32,7 @@ async def open_stream(
         with named(path) as name:
             return await anyio.connect_unix(name)
     host, port = targets.split(address)
-    plain = await _connected(await _doors(host, port))
+    plain = await _connected(await lookups.awaited(host, port, anyio.wait_readable))
     if tls is None:
         return plain
     from qsync.client import secured  # noqa: PLC0415 - only where TLS is spoken
@@ -42,21 +42,6 @@ async def open_stream(
     except BaseException:
         await anyio.aclose_forcefully(plain)
         raise
-
-
-async def _doors(host: str, port: int) -> list[Door]:
-    """All addresses of a host. Not by the event loop, whose threads asyncio waits for at its end.
-
-    Raises OSError, UnicodeError.
-    """
-    found = lookups.begun(host, port)
-    if not isinstance(found, Lookup):
-        return found
-    try:
-        await anyio.wait_readable(found.end)
-        return found.doors()
-    finally:
-        found.close()
 
 
 async def _connected(doors: Sequence[Door]) -> anyio.abc.SocketStream:

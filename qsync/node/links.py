@@ -154,7 +154,7 @@ class Links:
             self._reactor.send(link.connection, data)
 
     def dial_due(self) -> float:
-        """PeerDial what is due, by the book as it is now. Returns when to call again."""
+        """Dial what is due, by the book as it is now. Returns when to call again."""
         if self.book.changed():
             self.follow()
         now = self._now()
@@ -292,7 +292,7 @@ class Links:
         if was_up or news:
             self._step(Disconnected(peer=Replica(link.peer.id), epoch=link.epoch, refused=refused))
         if was_up:
-            # PeerDial at once: a refusal says that the process is gone, and that is worth knowing.
+            # Dial at once: a refusal says that the process is gone, and that is worth knowing.
             link.failures, link.next_dial = 0, self._now()
         else:
             doublings = min(link.failures, REDIAL_DOUBLINGS_MAX)

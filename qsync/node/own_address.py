@@ -8,7 +8,7 @@ import trio
 from qsync import lookups
 from qsync.config import Address
 from qsync.errors import ConfigError
-from qsync.lookups import Door, Lookup
+from qsync.lookups import Door
 from qsync.node.logs import NodeLog
 
 UNKNOWN_S_MAX: Final = 60.0
@@ -24,7 +24,7 @@ async def own_door(address: Address, log: NodeLog) -> Door:
     until = trio.current_time() + UNKNOWN_S_MAX
     while True:
         try:
-            doors = await _doors(address)
+            doors = await lookups.awaited(address.host, address.port, trio.lowlevel.wait_readable)
         except UnicodeError as error:
             raise _unknown(address, str(error)) from None
         except OSError as error:
@@ -34,17 +34,6 @@ async def own_door(address: Address, log: NodeLog) -> Door:
             await trio.sleep(RETRY_S)
         else:
             return min(doors, key=lambda door: door[0] != socket.AF_INET)
-
-
-async def _doors(address: Address) -> list[Door]:
-    found = lookups.begun(address.host, address.port)
-    if not isinstance(found, Lookup):
-        return found
-    try:
-        await trio.lowlevel.wait_readable(found.end)
-        return found.doors()
-    finally:
-        found.close()
 
 
 def _unknown(address: Address, why: str) -> ConfigError:
