@@ -3,11 +3,11 @@
 import os
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import qsync
 from admin.lab.ports import free_ports
+from tests.full_pipe import full_pipe
 
 
 def test_a_node_serves_although_its_standard_error_is_a_full_pipe(tmp_path: Path) -> None:
@@ -15,12 +15,7 @@ def test_a_node_serves_although_its_standard_error_is_a_full_pipe(tmp_path: Path
     address = "127.0.0.1:{}".format(*free_ports(1))
     made = [*command, "init", "--cluster", str(tmp_path / "c"), address]
     subprocess.run(made, check=True, capture_output=True)
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    with suppress(BlockingIOError):
-        while True:
-            os.write(writing, b"x")
-    os.set_blocking(writing, True)
+    reading, writing = full_pipe()
     started = [*command, "start", str(tmp_path / "c" / "n1")]
     with subprocess.Popen(started, stdout=subprocess.DEVNULL, stderr=writing) as node:
         try:

@@ -28,6 +28,13 @@ TWO = "two.example"
 real = socket.getaddrinfo
 
 
+def lookups_ended() -> None:
+    """Wait for the threads of lookups: the next test would share their answers."""
+    for each in threading.enumerate():
+        if each.name == "qsync-lookup":
+            each.join(20)
+
+
 class Resolver:
     """Hangs at one name. `asked`: how often it was asked for that."""
 
@@ -51,9 +58,7 @@ def resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Resolver]:
     monkeypatch.setattr(socket, "getaddrinfo", made)
     yield made
     made.over.set()
-    for each in threading.enumerate():
-        if each.name == "qsync-lookup":
-            each.join(20)  # the next test would share the answer
+    lookups_ended()
 
 
 def run_async(backend: str, work: Callable[[], Any]) -> None:

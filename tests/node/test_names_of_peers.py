@@ -9,6 +9,7 @@ import pytest
 
 from qsync.node.dialling import LOOKUP_TIMEOUT
 from qsync.node.links import HANDSHAKE_TIMEOUT, LinkStatus, PeerLink
+from tests.node.test_lookups import lookups_ended
 from tests.node.test_refused_links import PEER, Dialling
 
 NAME = "n2.example"
@@ -38,9 +39,7 @@ def resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Resolver]:
     monkeypatch.setattr(socket, "getaddrinfo", made)
     yield made
     made.free.set()
-    for each in threading.enumerate():
-        if each.name == "qsync-lookup":
-            each.join(20)  # the next test would share the answer
+    lookups_ended()
 
 
 @pytest.fixture
@@ -65,6 +64,16 @@ class Named(Dialling):
         """Dial when it is due."""
         self.time = max(self.time, self.link.next_dial)
         self.links.dial_due()
+
+    def meet(self) -> None:
+        """Dial, and be greeted."""
+        self.dial()
+        self.until(lambda: self.link.status is LinkStatus.GREETING)
+
+    def fail(self) -> None:
+        """Dial, and fail."""
+        self.dial()
+        self.until(lambda: self.link.status is LinkStatus.DOWN)
 
     def pass_time(self, seconds: float) -> None:
         self.time += seconds
@@ -102,8 +111,7 @@ async def test_a_resolver_without_an_answer_is_the_reason_of_the_failure(
 
 
 async def test_an_unknown_name_says_nothing_about_the_peer(named: Named) -> None:
-    named.dial()
-    named.until(lambda: named.link.status is LinkStatus.DOWN)
+    named.fail()
     assert named.link.message.startswith(f"cannot resolve {NAME}: ")
     assert "Name or service not known" in named.link.message
     assert named.refusals == []
@@ -111,15 +119,13 @@ async def test_an_unknown_name_says_nothing_about_the_peer(named: Named) -> None
 
 async def test_every_address_of_a_name_is_tried(named: Named, resolver: Resolver) -> None:
     resolver.addresses = ["127.0.0.2", "127.0.0.3", "127.0.0.1"]
-    named.dial()
-    named.until(lambda: named.link.status is LinkStatus.GREETING)
+    named.meet()
     assert named.refusals == []
 
 
 async def test_nobody_is_there_when_all_addresses_refuse(named: Named, resolver: Resolver) -> None:
     resolver.addresses = ["127.0.0.2", "127.0.0.3"]
-    named.dial()
-    named.until(lambda: named.link.status is LinkStatus.DOWN)
+    named.fail()
     assert named.link.message == "ECONNREFUSED"
     assert named.refusals == [True]
 
@@ -128,8 +134,7 @@ async def test_a_peer_is_dialled_where_its_name_led_last_if_the_resolver_hangs(
     named: Named, resolver: Resolver
 ) -> None:
     resolver.addresses = ["127.0.0.1"]
-    named.dial()
-    named.until(lambda: named.link.status is LinkStatus.GREETING)
+    named.meet()
     resolver.free.clear()
     named.pass_time(HANDSHAKE_TIMEOUT + 0.1)
     named.dial()
@@ -143,23 +148,19 @@ async def test_a_peer_is_dialled_where_its_name_led_last_if_the_resolver_fails(
     named: Named, resolver: Resolver
 ) -> None:
     resolver.addresses = ["127.0.0.1"]
-    named.dial()
-    named.until(lambda: named.link.status is LinkStatus.GREETING)
+    named.meet()
     resolver.addresses = []
     named.pass_time(HANDSHAKE_TIMEOUT + 0.1)
-    named.dial()
-    named.until(lambda: named.link.status is LinkStatus.GREETING)
+    named.meet()
 
 
 async def test_a_peer_that_moved_is_never_looked_for_where_it_was(
     named: Named, resolver: Resolver
 ) -> None:
     resolver.addresses = ["127.0.0.2"]
-    named.dial()
-    named.until(lambda: named.link.status is LinkStatus.DOWN)
+    named.fail()
     resolver.addresses = ["127.0.0.1"]
-    named.dial()
-    named.until(lambda: named.link.status is LinkStatus.GREETING)
+    named.meet()
 
 
 async def test_a_process_without_room_for_a_thread_fails_to_resolve_and_tries_again(
@@ -174,5 +175,4 @@ async def test_a_process_without_room_for_a_thread_fails_to_resolve_and_tries_ag
         named.dial()
     assert named.link.status is LinkStatus.DOWN
     assert "can't start new thread" in named.link.message
-    named.dial()
-    named.until(lambda: named.link.status is LinkStatus.GREETING)
+    named.meet()

@@ -10,18 +10,14 @@ import pytest
 from qsync.node import line_writer
 from qsync.node.line_writer import LEFT_OUT, LINES_WAITING_MAX, LineWriter
 from qsync.node.logs import TextFormatter
+from tests.full_pipe import full_pipe
 
 
 class Pipe:
     """Full from the start."""
 
     def __init__(self) -> None:
-        self.reading, self.writing = os.pipe()
-        os.set_blocking(self.writing, False)
-        with suppress(BlockingIOError):
-            while True:
-                os.write(self.writing, b"x")
-        os.set_blocking(self.writing, True)
+        self.reading, self.writing = full_pipe()
         self.writer = LineWriter(self.writing)
         self.writer.setFormatter(TextFormatter())
 
