@@ -62,6 +62,7 @@ HOT = (
     "qsync/node/allowed.py",
     "qsync/node/clock.py",
     "qsync/node/connection.py",
+    "qsync/node/data_operations.py",
     "qsync/node/deadlines.py",
     "qsync/node/due.py",
     "qsync/node/events.py",

@@ -7,6 +7,7 @@ one state of users, grants, roles and names of spaces. With another one all is l
 from typing import Final, final
 
 from qsync.data.grants import Rights
+from qsync.node.data_operations import is_of_data
 from qsync.wire import verbs
 
 SPACES_MAX: Final = 64
@@ -27,13 +28,18 @@ class AllowedQuestions:
         """To ask for any: each is judged by its operations where it is executed."""
 
     def covers(self, rights: Rights, user: str, request: verbs.Request) -> bool:
-        """Return whether the request was allowed before, by the same rights."""
+        """Return whether the request was allowed before, by the same rights.
+
+        False for writes of which the audit trail has lines.
+        """
         if rights is not self._rights or user != self._user:
             self._rights, self._user, self._writes = rights, user, False
             self._reads.clear()
             return False
+        if type(request) is verbs.GetRequest:  # of most requests, as few calls as possible
+            return request.space in self._reads
         if type(request) is verbs.WriteRequest:
-            return self._writes
+            return self._writes and all(map(is_of_data, request.ops))
         space = _space_read(request)
         return space is not None and space in self._reads
 

@@ -23,6 +23,7 @@ from qsync.errors import StoreError, TooLarge
 from qsync.line_files import last_lines
 from qsync.node.audit_shares import Actor, AuditShares
 from qsync.node.connection import Connection
+from qsync.node.data_operations import is_of_data
 from qsync.node.origins import origin_of
 from qsync.wire import verb_rights, verbs
 from qsync.wire.verbs import Verb
@@ -54,16 +55,6 @@ OPERATIONS: Final = frozenset(
 """Each of these is a line."""
 TAKING: Final = frozenset({Verb.LOG, Verb.PACKED, Verb.SNAPSHOT_READ})
 """Of these the first one of a connection is."""
-DATA_OPS: Final = frozenset(
-    {
-        *(Op.INSERT, Op.REPLACE, Op.UPDATE, Op.UPSERT, Op.DELETE, Op.NEXT_VALUE),
-        *(Op.REQUIRE_EQUAL, Op.REQUIRE_EXISTENCE, Op.OPEN_SESSION, Op.EXPIRE_SESSION, Op.GIVE_UP),
-        *(Op.REGISTER_CONSUMER, Op.ADVANCE_CONSUMER, Op.MOVE_REPLICA),
-    }
-)
-"""Operations that the log itself records. Any other operation of a write is a line."""
-
-
 AUDITED: Final = frozenset(
     {
         *("started", "stopped", "elected", "stepped_down", "fenced", "promote", "split_brain"),
@@ -341,7 +332,7 @@ def _arguments(request: verbs.Request) -> dict[str, object]:
 
 def _operation(op: list[object]) -> list[object] | None:
     """Return an operation as it is written down, without what passwords are checked by."""
-    if not op or not isinstance(op[0], int) or op[0] in DATA_OPS:
+    if not op or not isinstance(op[0], int) or is_of_data(op):
         return None
     try:
         name = Op(op[0]).name.lower()

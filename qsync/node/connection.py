@@ -15,7 +15,6 @@ from qsync.tls.plain import StreamSocket
 from qsync.wire import limits
 from qsync.wire.frames import Frames
 
-"""How much is read from one socket in one pass."""
 UNSENT_BYTES_MAX: Final = 4 << 20
 """With so much waiting to be sent nothing more of that connection is read or answered."""
 

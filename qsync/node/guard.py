@@ -16,8 +16,9 @@ from qsync.data.grants import USER, Rights, denied
 from qsync.data.needs import of_operations
 from qsync.data.schema import Schema
 from qsync.errors import AccessDenied, QsyncError, Rebuilding, StoreError, TooLarge, WrongOperation
-from qsync.node.auditing import DATA_OPS, AuditTrail
+from qsync.node.auditing import AuditTrail
 from qsync.node.connection import Connection
+from qsync.node.data_operations import is_of_data
 from qsync.rights import LOCAL_ADMIN, ROLES, Need, Privilege
 from qsync.wire import verb_rights, verbs
 from qsync.wire.verbs import EVERYBODY, RightsRequest, Verb
@@ -90,22 +91,33 @@ def is_of_leader(replica: "Replica") -> bool:
 
 
 def refusal(
-    rights: Rights,
     replica: "Replica",
+    rights: Rights,
     connection: Connection,
     request: verbs.Request,
     noting: Noting | None = None,
 ) -> QsyncError | None:
     """Return why a request is refused; None if it is not. `noting`: the owner of the trail."""
     turn = connection.turn
-    user = turn.user
-    if turn.allowed.covers(rights, user, request) and _is_of_data(request):
+    if turn.allowed.covers(rights, turn.user, request):
         return None
+    return _judged(replica, rights, connection, request, None if noting is None else noting.audit)
+
+
+def _judged(
+    replica: "Replica",
+    rights: Rights,
+    connection: Connection,
+    request: verbs.Request,
+    audit: AuditTrail | None,
+) -> QsyncError | None:
+    """As `refusal`, of a request that is not known to be allowed."""
+    turn = connection.turn
+    user = turn.user
     if are_unknown(rights) and user != LOCAL_ADMIN:
         if rights is PERHAPS and verb_rights.verb_of(request) in _OF_THE_NODE:
             return None
         return Rebuilding("the rows of users and privileges are being rebuilt")
-    audit = None if noting is None else noting.audit
     try:
         needs = verb_rights.needs_of(user, request)
         missing = rights.missing(user, needs, replica.raw.schemas.shown.name_of)
@@ -143,7 +155,7 @@ def taken_back(
 ) -> QsyncError | None:
     """Return why a request that was allowed when it arrived may not go on; None if it may."""
     rights = rights_of(replica)
-    return None if rights is None else refusal(rights, replica, connection, request)
+    return None if rights is None else refusal(replica, rights, connection, request)
 
 
 def _is_by_right(rights: Rights, replica: "Replica", user: str, request: verbs.Request) -> bool:
@@ -153,23 +165,11 @@ def _is_by_right(rights: Rights, replica: "Replica", user: str, request: verbs.R
     """
     if type(request) is not verbs.WriteRequest:
         return True
-    changes = [op for op in request.ops if not _is_data(op)][: SCHEMA_CHANGES_MAX + 1]
+    changes = [op for op in request.ops if not is_of_data(op)][: SCHEMA_CHANGES_MAX + 1]
     needs = list(of_operations(user, changes))
     if changes and all(each.privilege is Privilege.SESSION for each in needs):
         return False
     return rights.missing(user, needs, replica.raw.schemas.shown.name_of) is None
-
-
-def _is_of_data(request: verbs.Request) -> bool:
-    """Return whether a request reads or write rows, of which the trail has no lines."""
-    if type(request) is verbs.WriteRequest:
-        return all(map(_is_data, request.ops))
-    return True
-
-
-def _is_data(op: Sequence[object]) -> bool:
-    code = op[0] if op else None
-    return isinstance(code, int) and code in DATA_OPS
 
 
 def may_stay(rights: Rights, user: str, password: bytes, acts: Sequence[Need] = ()) -> bool:

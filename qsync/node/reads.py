@@ -8,6 +8,7 @@ from qsync import errors
 from qsync.core.consistency import Consistency
 from qsync.core.inputs import Input, ReadAsked
 from qsync.core.ready import ReadSettled
+from qsync.data.grants import Rights
 from qsync.node.answers import VisibleReads
 from qsync.node.connection import Connection
 from qsync.node.scans import SlicedScan
@@ -24,7 +25,9 @@ class ReadOutputs(NamedTuple):
     step: Callable[[Input], None]
     send: Callable[[Connection, bytes], None]
     fail: Callable[[Connection, int, errors.QsyncError], None]
-    taken_back: Callable[[Connection, verbs.Request], errors.QsyncError | None]
+    rights: Callable[[], Rights | None]
+    """The confirmed rights; None where the cluster has no users."""
+    refusal: Callable[[Rights, Connection, verbs.Request], errors.QsyncError | None]
     """Why a read that was allowed may not go on; None if it may."""
 
 
@@ -75,7 +78,8 @@ class ClientReads:
         self._out = out
         self._now = now
         self._place: Position | None = None
-        """What can be read, as a place; None: to be looked at again."""
+        """What can be read, as a place; None: to be looked at again, and the rights with it."""
+        self._rights: Rights | None = None
         self._long: _LongScan | None = None
 
     @property
@@ -132,18 +136,19 @@ class ClientReads:
     def _serve(self, connection: Connection, question: _Question) -> _Question | None:
         """Answer, or read a slice; return the question if it needs more slices."""
         request, asked, waits, turn = question
-        if turn and (denied := self._out.taken_back(connection, request)) is not None:
-            self._give_up(connection, question, denied)
-            return None
+        answers, place = self._answers, self._place or self._look()
+        rights = self._rights
+        if turn and rights is not None:
+            denied = self._out.refusal(rights, connection, request)
+            if denied is not None:
+                self._give_up(connection, question, denied)
+                return None
         long = self._long
         if long is not None:
             if long.question is question:
                 return self._go_on(long)
             if waits:
                 return question
-        answers, place = self._answers, self._place
-        if place is None:
-            place = self._place = answers.place
         only = None if asked is None else answers.place_to_read(asked)
         at = None
         if only is not None:
@@ -162,6 +167,12 @@ class ClientReads:
             return found
         self._out.send(connection, found)
         return None
+
+    def _look(self) -> Position:
+        """Look at what can be read now, and by whom."""
+        self._rights = self._out.rights()
+        self._place = self._answers.place
+        return self._place
 
     def _scan(
         self, connection: Connection, question: _Question, place: Position, at: int | None

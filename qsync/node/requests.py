@@ -54,9 +54,9 @@ class ClientRequests:
         self._leader_address = leader_address
         self._now = now
         self._inflight_max = inflight_max
-        taken_back = partial(guard.taken_back, replica)
+        rights, refusal = partial(guard.rights_of, replica), partial(guard.refusal, replica)
         self.reads = ClientReads(
-            answers, self.tickets, out=ReadOutputs(step, send, self._fail, taken_back), now=now
+            answers, self.tickets, out=ReadOutputs(step, send, self._fail, rights, refusal), now=now
         )
         self.expiry = expiry
         self._parked = ParkedWrites(inflight_max)
@@ -89,7 +89,7 @@ class ClientRequests:
             except errors.TooLarge as error:
                 self._fail(connection, int(str(error.details["id"])), error)
                 continue
-            why = rights and guard.refusal(rights, self._replica, connection, request, self.queries)
+            why = rights and guard.refusal(self._replica, rights, connection, request, self.queries)
             if why is not None:
                 self._fail(connection, request.id, why)
             elif superseded is not None and not refusals.is_of_the_node(request):

@@ -41,7 +41,7 @@ class Asker:
         """Is it?"""
         rights = guard.rights_of(self.lone.replica)
         assert rights is not None
-        why = guard.refusal(rights, self.lone.replica, self.connection, request, self)
+        why = guard.refusal(self.lone.replica, rights, self.connection, request, self)
         assert why is None or isinstance(why, AccessDenied)
         return why is not None
 
@@ -74,7 +74,7 @@ def test_while_rows_are_made_anew_nobody_lacks_a_right_and_the_owner_has_all(ann
     ann.lone.replica.lose("a row is not as it was stored")
     rights = guard.rights_of(ann.lone.replica)
     assert rights is not None
-    asked = (rights, ann.lone.replica, ann.connection, get("mine"), ann)
+    asked = (ann.lone.replica, rights, ann.connection, get("mine"), ann)
     assert isinstance(guard.refusal(*asked), Rebuilding)
     ann.connection.turn.user = LOCAL_ADMIN
     assert guard.refusal(*asked) is None

@@ -61,7 +61,7 @@ class Node:
         rights = guard.rights_of(replica)
         assert rights is not None
         request = WriteRequest(1, b"", 0, 0, 0, [*ops])
-        return guard.refusal(rights, replica, connection, request, self)
+        return guard.refusal(replica, rights, connection, request, self)
 
     def pass_time(self, seconds: float) -> None:
         """The node looks once a second; here once, when it is over."""

@@ -42,7 +42,7 @@ def refused(lone: Lone, connection: Connection) -> set[Verb]:
     assert rights is not None
     found = set()
     for verb in Verb:
-        error = guard.refusal(rights, lone.replica, connection, question(verb, "s"))
+        error = guard.refusal(lone.replica, rights, connection, question(verb, "s"))
         if error is not None:
             assert isinstance(error, Rebuilding)
             found.add(verb)
