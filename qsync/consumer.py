@@ -9,6 +9,8 @@ from election.messages import Index
 
 CONSUMERS_MAX: Final = 1000
 """The maximum number of consumers of a cluster, its members included."""
+CONSUMERS_PER_USER_MAX: Final = CONSUMERS_MAX // 2
+"""The maximum number that one user registers, so that others can register some, too."""
 NAME_CHARACTERS_MAX: Final = 200
 ABOUT_CHARACTERS_MAX: Final = 1000
 

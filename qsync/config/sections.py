@@ -333,7 +333,9 @@ class LimitsSection:
     txn_bytes_max: int = option(size("1KiB", "1GiB"), "8MiB", "largest transaction")
     tuple_bytes_max: int = option(size("64B", "1GiB"), "1MiB", "largest tuple")
     connections_max: int = option(
-        integer(1, 1_000_000), "1000", "client connections; fewer where file descriptors are few"
+        integer(1, 1_000_000),
+        "1000",
+        "client connections, nine tenths of them of one user; fewer where file descriptors are few",
     )
     handshake_timeout: float = option(
         duration("100ms", "1m"), "5s", "how long a connection may take to say who it is"

@@ -32,6 +32,7 @@ def check(user: str, ops: Sequence[Operation], shape: Schema, view: Readable) ->
     """Raises AccessDenied unless the user may do that to consumers, by the rows of `view`.
 
     Raises TooLarge for more changes of them than there can be consumers: each looks at a row.
+    Raises Overloaded if the user would have too many.
     """
     owned = [op for op in ops if is_of_owner(op)]
     if len(owned) > CONSUMERS_MAX:
@@ -39,6 +40,10 @@ def check(user: str, ops: Sequence[Operation], shape: Schema, view: Readable) ->
         raise too_large("a transaction", "CONSUMERS_MAX", CONSUMERS_MAX, len(owned), what)
     for op in owned:
         _check_one(user, op, shape, view)
+    names = [op[1] for op in owned if op[0] == Op.REGISTER_CONSUMER and len(op) > 1]
+    new = {name for name in names if isinstance(name, str) and consumers.find(view, name) is None}
+    if new:
+        consumers.check_share(view, user, len(new))
 
 
 def _check_one(user: str, op: Operation, shape: Schema, view: Readable) -> None:

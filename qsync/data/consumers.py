@@ -9,6 +9,7 @@ from qsync import features
 from qsync.consumer import (
     ABOUT_CHARACTERS_MAX,
     CONSUMERS_MAX,
+    CONSUMERS_PER_USER_MAX,
     NAME_CHARACTERS_MAX,
     Consumer,
     ConsumerKind,
@@ -96,14 +97,30 @@ def drop(draft: EffectDraft, name: object) -> bytes | None:
     return old
 
 
+def check_share(view: Readable, user: str, new: int) -> None:
+    """Raises Overloaded if the user would have too many with so many new ones.
+
+    Once for a transaction, by the rows before it: to count them for each would take long.
+    """
+    if user == LOCAL_ADMIN:
+        return
+    count = new + sum(each.owner == user for each in _all(view))
+    if count > CONSUMERS_PER_USER_MAX:
+        raise Overloaded(
+            f"user {user!r} would have {count} consumers of the log, and one user has at most "
+            f"{CONSUMERS_PER_USER_MAX}",
+            hint="drop those that are not needed (`db.consumers.drop`)",
+            details={"limit": "CONSUMERS_PER_USER_MAX", "most": CONSUMERS_PER_USER_MAX},
+        )
+
+
 def hand_over(draft: EffectDraft, user: str) -> None:
     """What belonged to a user who goes is the administrator's: the log is kept on for it.
 
     So a user who gets the same name later does not find it his own.
     """
     space = draft.space(schema.GC_CONSUMERS)
-    rows = draft.scan(space.primary.prefix, space.primary.end)
-    for one in consumers_of([row for _, row in rows]):
+    for one in _all(draft):
         if one.owner == user:
             key = space.primary.key([one.name], whole=True)
             _put(draft, space, key, one, replace(one, owner=LOCAL_ADMIN))
@@ -171,6 +188,11 @@ def _put(
     if old != new:
         draft.put(space, key, None if old is None else tuples.encode(old.row()), row)
     return row
+
+
+def _all(view: Readable) -> list[Consumer]:
+    primary = _SPACE.primary
+    return consumers_of([row for _, row in view.scan(primary.prefix, primary.end)])
 
 
 def _check_room(draft: EffectDraft, space: SpaceDefinition) -> None:

@@ -9,9 +9,10 @@ from typing import Protocol
 from election.messages import Replica
 from qsync.core.inputs import Input, Received
 from qsync.core.messages import Message
-from qsync.error_details import BY_LEADER, RETRY_AFTER
+from qsync.error_details import BY_LEADER
 from qsync.errors import AccessDenied, ForeignCluster, Overloaded, ProtocolError, QsyncError
 from qsync.node import keepalive
+from qsync.node.client_room import ClientRoom
 from qsync.node.connection import ClosedBy, Connection
 from qsync.node.effects import Effects, Socket
 from qsync.node.listener import STRANGERS_MAX
@@ -121,7 +122,7 @@ class Server:
     ) -> None:
         self._check_message = check
         self.strangers = Strangers() if strangers is None else strangers
-        self.clients = 0
+        self.room = ClientRoom(admission.connections_max)
         self.refused: dict[str, int] = {}
         self._reactor = reactor
         self._greeting = greeting
@@ -145,7 +146,7 @@ class Server:
             opened_at=self._now(),
             clock=self._reactor.effects.stopwatch,
         )
-        if len(self.strangers) + self.clients >= self._admission.connections_max + STRANGERS_MAX:
+        if len(self.strangers) + self.room.count >= self.room.most + STRANGERS_MAX:
             self._count("strangers")
             self._reactor.close(self.strangers.oldest(), "too many have not said who they are")
         connection.turn.user = LOCAL_ADMIN if local else ""
@@ -239,6 +240,7 @@ class Server:
                     return 1
             if logins is not None:
                 logins.act(connection, hello)
+                self.room.check_user(connection.turn.login)
         except QsyncError as error:
             error = self._hears_of_descendant(connection, acceptor) or error
             self._refuse(connection, acceptor, error)
@@ -282,11 +284,7 @@ class Server:
         if self._admission.tls is not None:
             check_hello(connection.identity, hello)
         if hello.party is Party.CLIENT:
-            if self.clients >= self._admission.connections_max:
-                raise Overloaded(
-                    f"{self.clients} clients are connected; the limit is connections_max",
-                    details={RETRY_AFTER: 1.0},
-                )
+            self.room.check(local=connection.turn.user == LOCAL_ADMIN)
             return
         instance = hello.instance or ""
         known = self._instances.get(hello.replica, instance)
@@ -350,14 +348,12 @@ class Server:
             self._admission.depart(replica)
 
     def _welcome_client(self, connection: Connection) -> None:
-        self.clients += 1
+        user = connection.turn.login
+        self.room.enter(user)
         connection.whose, connection.urgent = "a client", False
         connection.frames.bytes_max = self._admission.client_frame_bytes_max
-        connection.lost = self._client_lost
+        connection.lost = lambda _lost, _why: self.room.leave(user)
         connection.take = self._serve
-
-    def _client_lost(self, _connection: Connection, _why: str) -> None:
-        self.clients -= 1
 
     def _serve(self, connection: Connection, payloads: list[bytes]) -> int:
         try:

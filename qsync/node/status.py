@@ -201,7 +201,7 @@ def status(node: NodeView) -> NodeStatus:
         mishaps=node.timeline.counts[mishaps.EVENT],
         events=node.timeline.counts.total(),
         waiters=len(node.requests.tickets),
-        clients=node.server.clients,
+        clients=node.server.room.count,
         files=tuple(usage.files),
         recruit=is_recruit(machine),
         stranger=standing is Standing.STRANGER,

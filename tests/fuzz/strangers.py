@@ -328,7 +328,7 @@ async def opened(
 
 def check_untouched(node: Node, before: tuple[int, int]) -> None:
     """Nobody is in or waited for, nothing went wrong, and term and log are what they were."""
-    assert (node.server.clients, len(node.server.strangers)) == (0, 0)
+    assert (node.server.room.count, len(node.server.strangers)) == (0, 0)
     assert not any(node.server.hears(replica) for replica in range(1, limits.REPLICA_MAX + 1))
     assert not node.timeline.counts["mishap"]
     assert standing(node) == before
@@ -366,7 +366,7 @@ async def say_all(path: Path, inputs: int, seed: int, told: Callable[[Figures], 
 async def _rest(node: Node) -> None:
     """Who made the user is gone, and all that it wrote is confirmed."""
     whole = node.replica.machine.replicated_log
-    await until(lambda: not node.server.clients, "who made the user is gone")
+    await until(lambda: not node.server.room.count, "who made the user is gone")
     await until(lambda: whole.confirmed == whole.log.last, "all is confirmed")
 
 

@@ -3,6 +3,7 @@
 import json
 import socket
 import stat
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -14,15 +15,17 @@ from qsync.client.login import ACTING, Credentials
 from qsync.client.one_node_aio import AsyncNodeConnection
 from qsync.data import tuples
 from qsync.data.operation_kinds import Op
-from qsync.error_details import BY_LEADER
-from qsync.errors import AccessDenied, QsyncError, Unavailable
+from qsync.error_details import BY_LEADER, RETRY_AFTER
+from qsync.errors import AccessDenied, Overloaded, QsyncError, Unavailable
 from qsync.node.embedded import EmbeddedNode
+from qsync.node.node import open_node
 from qsync.wire import limits, replies, requests, verbs
 from qsync.wire.connection_states import ConnectionState
 from qsync.wire.frames import Frames
 from qsync.wire.session import Dialer, Hello, Party
 from qsync.wire.verbs import PlainRequest, RightsRequest, Verb
 from tests.node.knocking import config
+from tests.node.three import until
 
 PASSWORD = "correct horse"
 WITHIN_S = 5.0
@@ -346,3 +349,35 @@ async def _hoarding(path: Path) -> None:
 
 def test_who_opens_all_the_sessions_he_can_keeps_nobody_else_from_writing(tmp_path: Path) -> None:
     trio.run(_hoarding, tmp_path)
+
+
+async def _crowding(path: Path) -> None:
+    few = config(path, alone=True, limits__connections_max="10")
+    async with open_node(few) as node, AsyncExitStack() as open_ones:
+        address = node.address
+        await prepare(address)
+        await until(lambda: node.server.room.count == 0, "who made the users is gone")
+
+        async def enter(user: str) -> AsyncNodeConnection:
+            line = await AsyncNodeConnection.open(address, credentials=Credentials(user, PASSWORD))
+            return await open_ones.enter_async_context(line)
+
+        first = await enter("ann")
+        for _ in range(8):
+            await enter("ann")
+        with pytest.raises(Overloaded, match="user 'ann' has 9 connections") as told:
+            await enter("ann")
+        assert told.value.details[RETRY_AFTER]
+        await enter("root")
+        with pytest.raises(Overloaded, match="10 clients are connected"):
+            await enter("root")
+        await trio.to_thread.run_sync(_the_owner_needs_no_password, path / "n1")
+        await first.close()
+        await until(lambda: node.server.room.count == 9, "one of hers is gone")
+        await enter("ann")
+
+
+def test_one_user_leaves_connections_for_others_and_the_owner_always_gets_in(
+    tmp_path: Path,
+) -> None:
+    trio.run(_crowding, tmp_path)

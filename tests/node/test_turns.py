@@ -348,11 +348,11 @@ async def test_of_all_together_the_worst_reader_is_disconnected(tmp_path: Path) 
                 for n in range(8):
                     ask = SelectRequest(100 + n, "t", 0, "all", [], 100, 0, None, LOCAL, [])
                     client.line.sendall(requests.encode(ask))
-            before = node.server.clients
+            before = node.server.room.count
             for _ in range(100):
                 node.reactor._pass(0.0)
                 assert node.reactor.unsent <= 6 << 20
-            assert node.server.clients == before - 1
+            assert node.server.room.count == before - 1
             other.ask(requests.encode(PlainRequest(7, Verb.PING)))
             assert [replies.decode(each)[0] for each in other.heard()] == [7]
 

@@ -8,11 +8,17 @@ import cbor2
 import pytest
 
 from qsync import features
-from qsync.consumer import CONSUMERS_MAX, Consumer, ConsumerKind, consumer_of
+from qsync.consumer import (
+    CONSUMERS_MAX,
+    CONSUMERS_PER_USER_MAX,
+    Consumer,
+    ConsumerKind,
+    consumer_of,
+)
 from qsync.data import consumers, schema
 from qsync.data.operation_kinds import Op
 from qsync.data.request import Request
-from qsync.errors import AccessDenied, Compacted, QsyncError, TooLarge, WrongOperation
+from qsync.errors import AccessDenied, Compacted, Overloaded, QsyncError, TooLarge, WrongOperation
 from qsync.rights import LOCAL_ADMIN
 from tests.unit.book import Book
 
@@ -272,3 +278,20 @@ def test_members_belong_to_nobody_and_readers_leave_them_alone() -> None:
     assert isinstance(refusal(book, "bob", [DROP, "uuid"]), AccessDenied)
     assert isinstance(refusal(book, "bob", [LET_GO, "uuid"]), AccessDenied)
     assert isinstance(refusal(book, "chief", [ADVANCE, "uuid", 2]), WrongOperation)
+
+
+def test_one_user_leaves_room_for_the_consumers_of_others() -> None:
+    book = users_book()
+    some = [register(f"of bob {number}") for number in range(CONSUMERS_PER_USER_MAX)]
+    ask(book, "bob", *some[1:], some[1])
+    assert refusal(book, "bob", some[0]) is None
+    error = refusal(book, "bob", some[0], register("one more"))
+    assert isinstance(error, Overloaded)
+    assert error.details == {"limit": "CONSUMERS_PER_USER_MAX", "most": CONSUMERS_PER_USER_MAX}
+    ask(book, "bob", some[0], some[7], [ADVANCE, "of bob 7", 2])
+    for user, found in ("bob", Overloaded), ("ann", None), (LOCAL_ADMIN, None), (None, None):
+        error = refusal(book, user, register("one more"))
+        assert error is None if found is None else isinstance(error, found), user
+    ask(book, "bob", [DROP, "of bob 7"])
+    assert refusal(book, "bob", register("one more")) is None
+    assert isinstance(refusal(book, "ann", *some[:2]), AccessDenied), "another's needs a right"
