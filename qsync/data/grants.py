@@ -141,6 +141,19 @@ class Rights:
             found = self._known[user] = set()
         return found
 
+    def knows(self, user: str, ops: Sequence[Sequence[object]]) -> bool:
+        """Return whether all these operations of a user passed the check before."""
+        known = self._known.get(user)
+        if not known:
+            return False
+        try:
+            for op in ops:
+                if (op[0], op[1]) not in known:  # equal values are one operation, on one space
+                    return False
+        except (LookupError, TypeError):
+            return False  # it names no space
+        return True
+
     def grants_of(self, name: str) -> Sequence[Grant]:
         """Return what was granted to a user or role itself."""
         return self._grants.get(name, ())

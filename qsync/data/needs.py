@@ -37,16 +37,17 @@ def check(request: Request, *shapes: Schema, view: Readable) -> None:
     former = None
     for shape in shapes:
         rights = shape.rights
-        if rights is not None and shape is not former:
-            known = rights.known_of(user)
-            if not _is_known(known, request):
-                others = [op for op in request.ops if not is_of_owner(op)]
-                wanted = [*of_operations(user, others), *_of_reads(request.reads)]
-                wanted += _of_primaries(others, shape)
-                rights.check(user, wanted, shape.name_of)
-                consumer_rights.check(user, request.ops, shape, view)
-                _remember(known, request)
+        if rights is None or shape is former:
+            continue
         former = shape
+        if not request.reads and rights.knows(user, request.ops):
+            continue
+        others = [op for op in request.ops if not is_of_owner(op)]
+        wanted = [*of_operations(user, others), *_of_reads(request.reads)]
+        wanted += _of_primaries(others, shape)
+        rights.check(user, wanted, shape.name_of)
+        consumer_rights.check(user, request.ops, shape, view)
+        _remember(rights.known_of(user), request)
 
 
 def may_see(user: str | None, spaces: Iterable[int], shape: Schema) -> bool:
@@ -66,19 +67,6 @@ def may_see(user: str | None, spaces: Iterable[int], shape: Schema) -> bool:
         for space in set(spaces)
         if space >= USER_SPACE_MIN or shape.name_of(space) in SECRET_SPACES
     )
-
-
-def _is_known(known: set[KnownOperation], request: Request) -> bool:
-    """Return whether all of it was allowed before, by these very rights, which never change."""
-    if request.reads or not known:
-        return False
-    try:
-        for op in request.ops:
-            if (op[0], op[1]) not in known:  # equal values are one operation, on one space
-                return False
-    except (LookupError, TypeError):
-        return False  # it names no space
-    return True
 
 
 def _remember(known: set[KnownOperation], request: Request) -> None:

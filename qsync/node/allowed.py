@@ -7,7 +7,7 @@ one state of users, grants, roles and names of spaces. With another one all is l
 from typing import Final, final
 
 from qsync.data.grants import Rights
-from qsync.node.data_operations import is_of_data
+from qsync.node.data_operations import are_of_data
 from qsync.wire import verbs
 
 SPACES_MAX: Final = 64
@@ -39,7 +39,7 @@ class AllowedQuestions:
         if type(request) is verbs.GetRequest:  # of most requests, as few calls as possible
             return request.space in self._reads
         if type(request) is verbs.WriteRequest:
-            return self._writes and all(map(is_of_data, request.ops))
+            return self._writes and are_of_data(request.ops)
         space = _space_read(request)
         return space is not None and space in self._reads
 

@@ -7,9 +7,14 @@ from qsync.errors import Overloaded
 from qsync.rights import LOCAL_ADMIN
 
 USER_TENTHS: Final = 9
-"""Tenths of `limits.connections_max` that one user has at most."""
+"""Tenths of what a node has room for that one user takes at most."""
 OWNER_MORE: Final = 8
 """Connections beyond the limit for the owner of the directory, who comes through its socket."""
+
+
+def share_of(user: str, most: int) -> int:
+    """Return how many of `most` one user takes at most: all of them, where there are no users."""
+    return most if user in ("", LOCAL_ADMIN) else max(1, most * USER_TENTHS // 10)
 
 
 @final
@@ -23,11 +28,6 @@ class ClientRoom:
         self.count = 0
         self._of_user: dict[str, int] = {}
 
-    @property
-    def user_most(self) -> int:
-        """The limit of one user."""
-        return max(1, self.most * USER_TENTHS // 10)
-
     def check(self, *, local: bool) -> None:
         """Raises Overloaded where no client gets in, before anyone is asked who it is."""
         if self.count >= self.most + (OWNER_MORE if local else 0):
@@ -36,7 +36,7 @@ class ClientRoom:
     def check_user(self, user: str) -> None:
         """Raises Overloaded for a user with too many connections. Empty: there are no users."""
         count = self._of_user.get(user, 0)
-        if user not in ("", LOCAL_ADMIN) and count >= self.user_most:
+        if count >= share_of(user, self.most) < self.most:
             raise _full(
                 f"user {user!r} has {count} connections to this node, the limit of one user: "
                 f"{USER_TENTHS} tenths of connections_max"

@@ -15,7 +15,17 @@ _RECORDED: Final = frozenset(
 )
 
 
+def are_of_data(ops: Sequence[Sequence[object]]) -> bool:
+    """Whether the log records all these operations of a write."""
+    try:
+        for op in ops:
+            if op[0] not in _RECORDED:
+                return False
+    except (LookupError, TypeError):
+        return False  # it is no operation
+    return True
+
+
 def is_of_data(op: Sequence[object]) -> bool:
-    """Whether the log records this operation of a write. Any other one is a line of the trail."""
-    code = op[0] if op else None
-    return isinstance(code, int) and code in _RECORDED
+    """Whether the log records this operation. Any other one is a line of the trail."""
+    return are_of_data((op,))

@@ -7,6 +7,7 @@ from typing import Final
 from qsync import errors, refusing
 from qsync.core.inputs import Forgotten, Input
 from qsync.core.ready import ReadSettled, Settled, Ticket, TransactionFate
+from qsync.data.grants import Rights
 from qsync.data.request import Request as Transaction
 from qsync.node import guard, operator_requests, refusals
 from qsync.node.answers import Queries, VisibleReads
@@ -72,7 +73,7 @@ class ClientRequests:
         Raises ProtocolError for bytes that are no request.
         """
         self.resume()  # writes that wait for room go first
-        rights = guard.rights_of(self._replica)
+        rights, turn = guard.rights_of(self._replica), connection.turn
         # The limits are soft: once for all that arrived together.
         room = not self._parked and self._has_room()
         superseded = self._replica.machine.disk.superseded
@@ -89,7 +90,8 @@ class ClientRequests:
             except errors.TooLarge as error:
                 self._fail(connection, int(str(error.details["id"])), error)
                 continue
-            why = rights and guard.refusal(self._replica, rights, connection, request, self.queries)
+            known = rights is None or turn.allowed.covers(rights, turn.user, request)
+            why = None if known else self._refusal(rights, connection, request)
             if why is not None:
                 self._fail(connection, request.id, why)
             elif superseded is not None and not refusals.is_of_the_node(request):
@@ -102,6 +104,13 @@ class ClientRequests:
             else:
                 self._other(connection, request)
         return len(payloads)
+
+    def _refusal(
+        self, rights: Rights | None, connection: Connection, request: verbs.Request
+    ) -> errors.QsyncError | None:
+        """Why a request that is not known to be allowed is refused; None if it is not."""
+        assert rights is not None
+        return guard.refusal(self._replica, rights, connection, request, self.queries)
 
     # -- writes
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from qsync.error_details import RETRY_AFTER
 from qsync.errors import Overloaded, QsyncError, WrongKey
 from qsync.node import feed, guard
+from qsync.node.client_room import share_of
 from qsync.node.connection import Connection
 from qsync.node.feed import FeedBatch, Filter
 from qsync.wire import replies, verbs
@@ -92,7 +93,7 @@ class Watching:
         if value != request.known or request.wait <= 0:
             self._send(connection, replies.reply(request.id, value))
             return
-        self._check_room()
+        self._check_room(connection.turn.login)
         until = self._now() + min(request.wait, WAIT_MAX)
         self._keys.append(_ForKey(connection, request, until=until))
 
@@ -109,7 +110,7 @@ class Watching:
         if found.transactions or found.upto < replicated_log.confirmed or request.wait <= 0:
             self._tell(connection, request.id, found, wanted)
             return
-        self._check_room()
+        self._check_room(connection.turn.login)
         until = self._now() + min(request.wait, WAIT_MAX)
         self._feeds.append(
             _ForChanges(
@@ -123,12 +124,19 @@ class Watching:
             )
         )
 
-    def _check_room(self) -> None:
+    def _check_room(self, user: str) -> None:
+        most = share_of(user, PARKED_MAX)
         if len(self) >= PARKED_MAX:
-            raise Overloaded(
-                f"{len(self)} watchers wait on this node already; the limit is {PARKED_MAX}",
-                details={RETRY_AFTER: 1.0},
-            )
+            why = f"{len(self)} watchers wait on this node already; the limit is {PARKED_MAX}"
+        elif len(self) >= most and self._count_of(user) >= most:
+            why = f"{most} watchers of user {user!r} wait on this node already, the limit of one"
+        else:
+            return
+        raise Overloaded(why, details={RETRY_AFTER: 1.0})
+
+    def _count_of(self, user: str) -> int:
+        parked: list[_ForKey | _ForChanges] = [*self._keys, *self._feeds]
+        return sum(each.connection.turn.login == user for each in parked)
 
     def _tell(self, connection: Connection, number: int, found: FeedBatch, wanted: Filter) -> None:
         confirmed = int(self._replica.machine.replicated_log.confirmed)

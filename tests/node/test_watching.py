@@ -234,6 +234,26 @@ def test_no_more_watchers_than_the_limit_are_parked(
         room.changes(reader, changes(confirmed))
 
 
+def test_one_user_leaves_room_for_the_watchers_of_others(
+    lone: Lone, room: Watching, reader: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qsync.node.watching.PARKED_MAX", 10)
+    confirmed = int(lone.replica.machine.replicated_log.confirmed)
+    reader.turn.login = "ann"
+    for _ in range(8):
+        room.changes(reader, changes(confirmed))
+    room.key(reader, WatchRequest(8, "box.status", {"confirmed": confirmed}, 1.0))
+    with pytest.raises(Overloaded, match="9 watchers of user 'ann'"):
+        room.changes(reader, changes(confirmed))
+    with pytest.raises(Overloaded, match="9 watchers of user 'ann'"):
+        room.key(reader, WatchRequest(8, "box.status", {"confirmed": confirmed}, 1.0))
+    other = Connection(reader.sock, frame_bytes_max=1 << 20, opened_at=0.0)
+    other.turn.login = "bob"
+    room.changes(other, changes(confirmed))
+    with pytest.raises(Overloaded, match="the limit is 10"):
+        room.changes(other, changes(confirmed))
+
+
 def test_a_key_tells_its_value_at_once_and_then_only_another_one(
     lone: Lone, room: Watching, reader: Connection
 ) -> None:
