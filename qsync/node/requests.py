@@ -7,7 +7,6 @@ from typing import Final
 from qsync import errors, refusing
 from qsync.core.inputs import Forgotten, Input
 from qsync.core.ready import ReadSettled, Settled, Ticket, TransactionFate
-from qsync.data.grants import Rights
 from qsync.data.request import Request as Transaction
 from qsync.node import guard, operator_requests, refusals
 from qsync.node.answers import Queries, VisibleReads
@@ -90,8 +89,11 @@ class ClientRequests:
             except errors.TooLarge as error:
                 self._fail(connection, int(str(error.details["id"])), error)
                 continue
-            known = rights is None or turn.allowed.covers(rights, turn.user, request)
-            why = None if known else self._refusal(rights, connection, request)
+            why = (
+                None
+                if rights is None or turn.allowed.covers(rights, turn.user, request)
+                else guard.refusal(self._replica, rights, connection, request, self.queries)
+            )
             if why is not None:
                 self._fail(connection, request.id, why)
             elif superseded is not None and not refusals.is_of_the_node(request):
@@ -104,13 +106,6 @@ class ClientRequests:
             else:
                 self._other(connection, request)
         return len(payloads)
-
-    def _refusal(
-        self, rights: Rights | None, connection: Connection, request: verbs.Request
-    ) -> errors.QsyncError | None:
-        """Why a request that is not known to be allowed is refused; None if it is not."""
-        assert rights is not None
-        return guard.refusal(self._replica, rights, connection, request, self.queries)
 
     # -- writes
 
