@@ -18,7 +18,8 @@ from cli.render.rights import (
     universal_grant,
     words_if_alone,
 )
-from qsync.errors import WrongOperation
+from qsync.errors import AccessDenied, WrongOperation
+from qsync.rights import Need, Privilege
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,7 +143,7 @@ def create(
 ) -> None:
     """Create a user, with a password that is typed, read from a file, or generated."""
     check_one_source(password_file, generate=generate, without=no_password)
-    with _connected(target, timeout) as db:
+    with _changing(target, timeout) as db:
         known = _known(db, "user")
         first = not db.users.info().get("users")
         if dry_run:
@@ -209,7 +210,7 @@ def drop_user(
 
     Consumers of the log that belong to it stay, and belong to `admin`.
     """
-    with _connected(target, timeout) as db:
+    with _changing(target, timeout) as db:
         alone = words_if_alone(db.users.list(), dropped=name)
         left = _words_of_consumers(db.status(), name)
         if dry_run:
@@ -251,7 +252,7 @@ def drop_role(
     *, name: str, if_exists: bool, dry_run: bool, target: list[str], timeout: float
 ) -> None:
     """Drop a role, and revoke it from all its users and roles."""
-    with _connected(target, timeout) as db:
+    with _changing(target, timeout) as db:
         alone = words_if_alone(db.users.list(), dropped=name)
         if dry_run:
             has = in_words(db.users.info(name))
@@ -291,7 +292,7 @@ def _grant(
     if bool(named) == bool(role) or (space and role):
         raise click.UsageError("give PRIVILEGES such as read,write, or --role ROLE")
     what = f"role {role}" if role else f"{','.join(named)} on {space or 'everything'}"
-    with _connected(target, timeout) as db:
+    with _changing(target, timeout) as db:
         note = _note(db, space) if verb == "grant" and space and "create" not in named else None
         alone = ""
         if verb == "revoke" and not space:
@@ -363,6 +364,21 @@ def _connected(target: Sequence[str], timeout: float) -> "Iterator[Client]":
     from qsync.client.blocking import connect  # noqa: PLC0415 - slow to import
 
     with connect(list(target), timeout=timeout, connect_timeout=timeout) as db:
+        yield db
+
+
+@contextmanager
+def _changing(target: Sequence[str], timeout: float) -> "Iterator[Client]":
+    """As `_connected`, for changes. Raises AccessDenied before the users are looked up.
+
+    To look them up takes another right, and a password would be asked for in vain.
+    """
+    with _connected(target, timeout) as db:
+        own = db.users.info()
+        match own:
+            case {"users": True, "rights": {"universe": held}} if Privilege.SUPER not in held:
+                need = Need(Privilege.SUPER)
+                raise AccessDenied(f"user {own.get('name')!r} lacks the right {need}")
         yield db
 
 

@@ -204,6 +204,26 @@ def test_who_takes_it_from_the_last_user_who_may_do_everything_is_told(operator:
     assert operator.err == "role owner is gone\n"
 
 
+def test_who_may_not_change_users_hears_of_the_right_for_that(operator: Operator) -> None:
+    """Each of these commands looks at the users first, which takes another right."""
+    operator("user", "create", "gil", "--no-password")
+    as_gil = {USER: "gil", PASSWORD: "gil's password"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdin", io.StringIO(f"{as_gil[PASSWORD]}\n"))
+        operator("user", "passwd", "gil", "--password-file", "-")
+    for command in (
+        ("user", "create", "hal"),
+        ("user", "create", "hal", "--generate", "--dry-run"),
+        ("user", "drop", "gil"),
+        ("role", "drop", "reader", "--dry-run"),
+        ("user", "grant", "gil", "--role", "super"),
+        ("user", "revoke", "root", "--role", "super"),
+    ):
+        operator(*command, as_=as_gil, code=4)
+        assert "user 'gil' lacks the right super on the universe" in operator.err
+    operator("user", "drop", "gil")
+
+
 def _names(operator: Operator, kind: str) -> dict[str, object]:
     found = operator.told(kind, "list")[f"{kind}s"]
     assert isinstance(found, dict)
