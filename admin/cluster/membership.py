@@ -134,13 +134,19 @@ def _standing(sample: NodeStatus | None, *, named: bool) -> str:
     return RECRUIT if sample.standing == VOTER and sample.recruit else sample.standing
 
 
-def newcomer(found: ClusterSurvey, address: str, *, timeout: float) -> ClusterMember:
+Progress = Callable[[str], None]
+"""Takes a line about the progress of a long operation."""
+
+
+def newcomer(
+    found: ClusterSurvey, address: str, *, timeout: float, progress: Progress | None = None
+) -> ClusterMember:
     """The node at an address, which may not be a member yet, or may just be starting.
 
     Raises ForeignCluster for a node of another cluster, ConfigError for another member's id,
     WrongVersion for a release that cannot read the log, Unavailable when none answers in time.
     """
-    there = _first_answer(address, timeout=timeout)
+    there = _first_answer(address, timeout=timeout, progress=progress)
     ours = found.samples[0].replicaset.uuid
     if there.cluster != ours:
         raise ForeignCluster(f"{address} is of cluster {there.cluster}, not of {ours}")
@@ -175,10 +181,17 @@ def check_free(found: ClusterSurvey, one: ClusterMember, address: str) -> None:
             )
 
 
-def check_moved(found: ClusterSurvey, one: ClusterMember, address: str, *, timeout: float) -> None:
+def check_moved(
+    found: ClusterSurvey,
+    one: ClusterMember,
+    address: str,
+    *,
+    timeout: float,
+    progress: Progress | None = None,
+) -> None:
     """Check that it answers at its address. Raises Unavailable, ConfigError if another does."""
     try:
-        there = _first_answer(address, timeout=timeout)
+        there = _first_answer(address, timeout=timeout, progress=progress)
     except Unavailable as error:
         error.hint = f"start {one.name} there first; --force if only its peers can reach it"
         raise
@@ -189,20 +202,22 @@ def check_moved(found: ClusterSurvey, one: ClusterMember, address: str, *, timeo
         )
 
 
-def _first_answer(address: str, *, timeout: float) -> Greeting:
-    """Its greeting, which needs no rights: a new node without users refuses all requests."""
+def _first_answer(address: str, *, timeout: float, progress: Progress | None) -> Greeting:
+    """Its greeting, which needs no rights: a new node without users refuses all requests.
+
+    It may take a while to start, so `progress` hears once what is waited for, and why.
+    """
     deadline = time.monotonic() + timeout
     while True:
         try:
             return ask.greeting(address, timeout=min(timeout, TIMEOUT_S))
-        except Unavailable:
+        except Unavailable as error:
             if time.monotonic() + ASKED_AGAIN_S > deadline:
                 raise
+            if progress is not None:
+                progress(f"{error.message}; waiting for it up to {timeout:g} s")
+                progress = None
             time.sleep(ASKED_AGAIN_S)
-
-
-Progress = Callable[[str], None]
-"""Takes a line about the progress of a long operation."""
 
 
 def add(

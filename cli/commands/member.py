@@ -91,7 +91,7 @@ def add(
     start DIR` runs it.
     """
     found = surveys.survey(target)
-    one = membership.newcomer(found, address, timeout=timeout)
+    one = membership.newcomer(found, address, timeout=timeout, progress=say)
     role = MemberRole.LEARNER if learner else MemberRole.VOTER
     if dry_run:
         _would(found, MemberAction.ADD, one, role=role, force=force)
@@ -169,7 +169,7 @@ def move(
         _would(found, MemberAction.MOVE, one, address=where)
         return
     if not force:
-        membership.check_moved(found, one, str(where), timeout=timeout)
+        membership.check_moved(found, one, str(where), timeout=timeout, progress=say)
     membership.change(found, MemberAction.MOVE, one, address=where, timeout=timeout)
     _done(target, f"{one.name} is dialled at {where}")
 

@@ -11,7 +11,7 @@ from admin.cluster.surveys import ClusterSurvey
 from admin.lab import founding
 from election.messages import Replica
 from qsync.config import NodeConfig
-from qsync.errors import ConfigError, WrongVersion
+from qsync.errors import ConfigError, Unavailable, WrongVersion
 from qsync.record import Instance, instance_text
 from qsync.status.members import ElectionStatus
 from qsync.status.record import ClusterName, NodeStatus, ReplicaSet
@@ -71,6 +71,32 @@ def test_a_release_that_cannot_read_the_log_is_added_to_nothing(
         membership.newcomer(found, WHERE, timeout=1)
     greets("release:0.1.0", "log:users")
     assert membership.newcomer(found, WHERE, timeout=1).name == "n2"
+
+
+def test_who_waits_for_a_new_node_reads_once_for_what_and_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there = Greeting(
+        cluster=CLUSTER,
+        instance=INSTANCE,
+        replica=Replica(2),
+        name="n2",
+        features=("release:0.1.0",),
+    )
+    attempts: list[str] = []
+    said: list[str] = []
+
+    def greeting(address: str, timeout: float) -> Greeting:
+        attempts.append(address)
+        if len(attempts) < 4:
+            raise Unavailable(f"{address}: name or service not known")
+        return there
+
+    monkeypatch.setattr(ask, "greeting", greeting)
+    monkeypatch.setattr(membership, "ASKED_AGAIN_S", 0.0)
+    one = membership.newcomer(RUNNING, WHERE, timeout=30, progress=said.append)
+    assert (one.name, len(attempts)) == ("n2", 4)
+    assert said == [f"{WHERE}: name or service not known; waiting for it up to 30 s"]
 
 
 def test_no_member_moves_to_where_another_one_is() -> None:
