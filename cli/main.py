@@ -1,6 +1,5 @@
 """The `qsync` command: finds the sub-command, runs it, and turns its end into an exit code."""
 
-import errno
 import importlib
 import sys
 from typing import TYPE_CHECKING, NoReturn
@@ -13,6 +12,7 @@ from cli.examples import examples
 from cli.exits import Exit, NoFile, WrongUsage, exit_of
 from cli.output import Style, complain, complaint
 from qsync import __version__
+from qsync.disk_errors import OF_DISKS
 from qsync.errors import QsyncError
 from qsync.form import form
 
@@ -74,8 +74,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """The module of each command, and its line in the list of commands. Loaded when it is called."""
 
 
-_OF_DISKS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""Errors of writing, which do not name the file."""
 EXECUTE = "-e"
 """`qsync -e LUA` is short for `qsync shell -e LUA`."""
 
@@ -239,12 +237,10 @@ def _run(args: list[str]) -> int:
     except BrokenPipeError:
         raise  # of `complain`'s own, and of what click lets through
     except OSError as error:
-        if error.filename is None and error.errno not in _OF_DISKS:
+        if error.filename is None and error.errno not in OF_DISKS:
             raise  # Nothing that a user named: a mistake of ours, to be seen whole.
-        place, hint = error.filename, ""
-        if place is None:
-            place, hint = "the output", "free some space, or name another place"
-        named = NoFile(f"{place}: {error.strerror}", hint=hint)
+        hint = "free some space, or name another place" if error.errno in OF_DISKS else ""
+        named = NoFile(f"{error.filename or 'the output'}: {error.strerror}", hint=hint)
         complain(named, style)
         return exit_of(named)
     return int(result) if isinstance(result, int) else Exit.DONE

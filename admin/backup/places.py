@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, Protocol
 
 from admin.backup.failures import BackupPlaceLost, NoBackup
+from qsync.disk_errors import NO_ROOM
 from qsync.errors import ConfigError, DiskFull
 from qsync.store.private import FILE_OF_GROUP, make_private, replace_with
 
@@ -22,7 +23,6 @@ _PASSWORD: Final = re.compile(r"(?<=://)([^/@:]*):[^/]*@")
 """In a URL, of who reaches it: the cluster's log and its status name places, for all to read."""
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 """Of file systems that give a file one name only."""
-_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class BackupPlace(Protocol):
@@ -281,7 +281,7 @@ class RemotePlace:
 def typed(error: OSError, place: str) -> DiskFull | BackupPlaceLost:
     """Turn an error of the system into one of backups."""
     said = error.strerror or str(error)
-    if error.errno in _NO_ROOM:
+    if error.errno in NO_ROOM:
         return DiskFull(
             f"no room left for {place}: {said}",
             hint="give it room, and the same command continues with the existing files",

@@ -12,6 +12,7 @@ from typing import Final, TextIO, TypeAlias
 
 from admin.lab.failures import DirectoryNotEmpty
 from admin.lab.processes import clearing_up
+from qsync.disk_errors import OF_DISKS
 from qsync.errors import DirectoryLocked
 from qsync.store.private import make_private
 from qsync.store.unfinished import NOTE
@@ -58,7 +59,7 @@ def filled(directory: Path, *inside: Path) -> Iterator[None]:
         directory.mkdir(parents=True, exist_ok=True)
     elif new:
         make_private(directory)
-    with _locked(directory) as file:
+    with _naming(directory), _locked(directory) as file:
         left = _left(file)
         _undo(directory, left)
         before = {".": _names(directory), **{each.name: _names(each) for each in inside}, **left}
@@ -77,6 +78,17 @@ def filled(directory: Path, *inside: Path) -> Iterator[None]:
             raise
         (directory / NOTE).unlink()
         _sync(directory)  # a note that came back would let a later command remove all of it
+
+
+@contextmanager
+def _naming(directory: Path) -> Iterator[None]:
+    """Name the directory in errors of its disk, such as that it is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in OF_DISKS:
+            error.filename = str(directory)
+        raise
 
 
 @contextmanager

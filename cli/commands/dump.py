@@ -1,7 +1,6 @@
 """`qsync dump`: evidence from nodes, running or stopped, into one folder for the checkers."""
 
 import contextlib
-import errno
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from cli.exits import NoFile
 from cli.options import Duration, json_option
 from cli.output import document, say, style
 from cli.render.bars import bars
+from qsync.disk_errors import NO_ROOM
 from qsync.errors import Unavailable
 from qsync.units import how_many
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from admin.evidence.witnesses import EvidenceSource
 
 _ROOM = "free some space, then the same command continues from there"
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MOMENT_S = 0.01
 """The shortest time between two samples."""
 _BAR_ENTRIES_MIN = 10_000
@@ -242,7 +241,7 @@ def _goes_on(out: Path) -> Iterator[None]:
         raise
     except OSError as error:
         place = Path(error.filename or out)
-        hint = _ROOM if error.errno in _NO_ROOM else "name a folder that can be written"
+        hint = _ROOM if error.errno in NO_ROOM else "name a folder that can be written"
         if not ({place, *place.parents} & {out} or place in out.parents):
             hint = "run it as a user who may read that, such as the one of the node"
         raise NoFile(f"{place}: {error.strerror}", hint=hint) from error

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import lmdb
 
+from qsync.disk_errors import NO_ROOM
 from qsync.errors import Damaged, DiskFull, DiskUnreadable, StoreError, WrongFormat
 
 ROOM_MIN = 1024 * 1024
@@ -15,7 +16,6 @@ ROOM_MIN = 1024 * 1024
 LMDB reports a write that was cut short as an input/output error, so the number has to be asked.
 """
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 _NO_ANSWER = frozenset(
     {errno.EIO, errno.ENXIO, errno.ENODEV, errno.ESTALE, errno.ETIMEDOUT, errno.EREMOTEIO}
@@ -37,7 +37,7 @@ def typed(error: OSError | lmdb.Error, path: Path) -> StoreError:
         )
     if isinstance(error, _DAMAGE):
         return Damaged(f"{path}: {error}", details=dict(where))
-    if number in _FULL or (number == errno.EIO and _no_room(path)):
+    if number in NO_ROOM or (number == errno.EIO and _no_room(path)):
         return DiskFull(
             f"no room left for {path}: {error}",
             hint="free some space; a running node goes on by itself",

@@ -1,11 +1,13 @@
 """Directories that a command writes are new or empty."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from admin.lab.failures import DirectoryNotEmpty
-from admin.lab.new_directory import check_new, made
+from admin.lab.new_directory import check_new, filled, made
 
 
 def test_a_new_and_an_empty_directory_may_be_written(tmp_path: Path) -> None:
@@ -43,3 +45,16 @@ def test_a_new_directory_that_nothing_came_into_does_not_outlive_an_error(tmp_pa
         with pytest.raises(KeyError):
             fail(directory, *content)
     assert sorted(tmp_path.iterdir()) == [there, used]
+
+
+@pytest.mark.parametrize(
+    ("number", "named"), [(errno.ENOSPC, True), (errno.EIO, True), (errno.EBADF, False)]
+)
+def test_an_error_of_the_disk_names_the_directory_that_was_filled(
+    tmp_path: Path, number: int, *, named: bool
+) -> None:
+    """A mistake of ours is no error of the disk, and is seen whole."""
+    with pytest.raises(OSError, match=os.strerror(number)) as failed, filled(tmp_path / "c"):
+        raise OSError(number, os.strerror(number))
+    assert failed.value.filename == (str(tmp_path / "c") if named else None)
+    assert not (tmp_path / "c").exists()
