@@ -1,14 +1,18 @@
 """Checks that all members answer, belong to one cluster, run one release and are connected."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from admin.cluster import sides
 from admin.doctor.facts import CLUSTER, Facts, Finding, critical, notice, warning
 from qsync.errors import AccessDenied, ForeignCluster, WrongVersion
 from qsync.member import Standing
 from qsync.status.members import IN_TOUCH, PeerStatus
+from qsync.status.record import NodeStatus
 from qsync.tls.errors import TlsFailed
 
+YOUNG_S: Final = 3.0
+"""Uptime in seconds from which on the others must have reached a node."""
 _REFUSALS = tuple(
     f"{each.code}: " for each in (AccessDenied, ForeignCluster, TlsFailed, WrongVersion)
 )
@@ -110,6 +114,8 @@ def links_stand(facts: Facts) -> Iterator[Finding]:
         for peer in node.peers:
             if peer.status == IN_TOUCH or peer.id not in there:
                 continue
+            if _has_just_started(there[peer.id]) and not _is_refused(peer):
+                continue
             back = next((p for p in there[peer.id].peers if p.id == node.id), None)
             one_way = back is not None and back.status == IN_TOUCH
             why = f" ({peer.message})" if peer.message else ""
@@ -119,6 +125,11 @@ def links_stand(facts: Facts) -> Iterator[Finding]:
                 f"{node.name} does not reach {peer.name}{why}{way}",
                 _cure(peer),
             )
+
+
+def _has_just_started(node: NodeStatus) -> bool:
+    """Others dial a node again within a second when it was not there. 0: its uptime is unknown."""
+    return 0.0 < node.uptime < YOUNG_S
 
 
 def _cure(peer: PeerStatus) -> str:
