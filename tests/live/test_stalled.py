@@ -56,16 +56,21 @@ def test_a_cluster_whose_disks_hang_says_that_nothing_is_confirmed_and_why(tmp_p
             fault_points.arm(each.address, Fault.SLOW_FSYNC, seconds=6.0, lasts=60.0)
         writing = threading.Thread(target=put, args=(found, [1, "waits"]))
         writing.start()
+
+        def blames_all(said: surveys.ClusterVerdict) -> bool:
+            hangs = [f"{each.name} (a write of its log has not ended" for each in others]
+            return all(each in said.sentence for each in hangs)
+
         try:
             until(lambda: not verdict(found).can_commit, "it says that it cannot commit")
+            # The write of a follower begins a little later than the leader begins to wait.
+            until(lambda: blames_all(verdict(found)), "it says whose disks hang")
             survey = surveys.survey(found.addresses)
             said = surveys.judge(survey)
             assert said.health is surveys.ClusterHealth.DEGRADED
             assert said.leader == leader.name
             assert "nothing has been confirmed for" in said.sentence
-            assert all(
-                f"{each.name} (a write of its log has not ended" in said.sentence for each in others
-            )
+            assert blames_all(said)
             (moves,) = checks.run(gather(found.addresses), checks.chosen(["limbo-moves"]))
             assert [each.severity for each in moves.findings] == ["critical"]
             told = read_map(value(leader.address, InfoRequest(1, ""), timeout=10))
