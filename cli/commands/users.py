@@ -1,7 +1,6 @@
 """`qsync user` and `qsync role`: who may log in, and what they may do."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import click
@@ -18,12 +17,10 @@ from cli.render.rights import (
     universal_grant,
     words_if_alone,
 )
-from qsync.errors import AccessDenied, WrongOperation
-from qsync.rights import Need, Privilege
+from cli.user_connections import changing, connected
+from qsync.errors import WrongOperation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from qsync.client.blocking import Client
 
 P = ParamSpec("P")
@@ -70,7 +67,7 @@ def _password_options(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def _list(kind: str, target: list[str], timeout: float) -> None:
-    with _connected(target, timeout) as db:
+    with connected(target, timeout) as db:
         found = _known(db, kind)
     if style().as_json:
         document(f"{kind}s", **{f"{kind}s": found})
@@ -96,7 +93,7 @@ def list_roles(*, target: list[str], timeout: float) -> None:
 
 
 def _show(name: str | None, target: list[str], timeout: float) -> None:
-    with _connected(target, timeout) as db:
+    with connected(target, timeout) as db:
         found = db.users.info(name)
     if style().as_json:
         document("rights", **found)
@@ -143,7 +140,7 @@ def create(
 ) -> None:
     """Create a user, with a password that is typed, read from a file, or generated."""
     check_one_source(password_file, generate=generate, without=no_password)
-    with _changing(target, timeout) as db:
+    with changing(target, timeout) as db:
         known = _known(db, "user")
         first = not db.users.info().get("users")
         if dry_run:
@@ -176,7 +173,7 @@ def passwd(
 ) -> None:
     """Change your own password, or with role super that of NAME."""
     check_one_source(password_file, generate=generate)
-    with _connected(target, timeout) as db:
+    with connected(target, timeout) as db:
         who = name or db.users.info().get("user")
         if not isinstance(who, str):
             raise WrongOperation("this cluster has no users yet")
@@ -192,7 +189,7 @@ def passwd(
 @_common
 def certificate(*, name: str, allow: bool, target: list[str], timeout: float) -> None:
     """Allow or refuse to log NAME in by a certificate of the cluster's authority."""
-    with _connected(target, timeout) as db:
+    with connected(target, timeout) as db:
         db.users.allow_certificate(name, allow=allow)
     word = "logs in" if allow else "does not log in"
     _did("certificate", name, f"a certificate of {name} {word}")
@@ -210,7 +207,7 @@ def drop_user(
 
     Consumers of the log that belong to it stay, and belong to `admin`.
     """
-    with _changing(target, timeout) as db:
+    with changing(target, timeout) as db:
         alone = words_if_alone(db.users.list(), dropped=name)
         left = _words_of_consumers(db.status(), name)
         if dry_run:
@@ -238,7 +235,7 @@ def _words_of_consumers(status: Mapping[str, object], user: str) -> str:
 @_common
 def create_role(*, name: str, if_not_exists: bool, target: list[str], timeout: float) -> None:
     """Create a role without privileges."""
-    with _connected(target, timeout) as db:
+    with connected(target, timeout) as db:
         db.users.create_role(name, if_not_exists=if_not_exists)
     _did("create", name, f"role {name} is there")
 
@@ -252,7 +249,7 @@ def drop_role(
     *, name: str, if_exists: bool, dry_run: bool, target: list[str], timeout: float
 ) -> None:
     """Drop a role, and revoke it from all its users and roles."""
-    with _changing(target, timeout) as db:
+    with changing(target, timeout) as db:
         alone = words_if_alone(db.users.list(), dropped=name)
         if dry_run:
             has = in_words(db.users.info(name))
@@ -292,7 +289,7 @@ def _grant(
     if bool(named) == bool(role) or (space and role):
         raise click.UsageError("give PRIVILEGES such as read,write, or --role ROLE")
     what = f"role {role}" if role else f"{','.join(named)} on {space or 'everything'}"
-    with _changing(target, timeout) as db:
+    with changing(target, timeout) as db:
         note = _note(db, space) if verb == "grant" and space and "create" not in named else None
         alone = ""
         if verb == "revoke" and not space:
@@ -357,29 +354,6 @@ for _group in (user, role):
         "Grant PRIVILEGES (read,write,...) to NAME, or a role. Without --space: on everything.",
     )
     _granting(_group, "revoke", "Revoke what was granted with the same arguments.")
-
-
-@contextmanager
-def _connected(target: Sequence[str], timeout: float) -> "Iterator[Client]":
-    from qsync.client.blocking import connect  # noqa: PLC0415 - slow to import
-
-    with connect(list(target), timeout=timeout, connect_timeout=timeout) as db:
-        yield db
-
-
-@contextmanager
-def _changing(target: Sequence[str], timeout: float) -> "Iterator[Client]":
-    """As `_connected`, for changes. Raises AccessDenied before the users are looked up.
-
-    To look them up takes another right, and a password would be asked for in vain.
-    """
-    with _connected(target, timeout) as db:
-        own = db.users.info()
-        match own:
-            case {"users": True, "rights": {"universe": held}} if Privilege.SUPER not in held:
-                need = Need(Privilege.SUPER)
-                raise AccessDenied(f"user {own.get('name')!r} lacks the right {need}")
-        yield db
 
 
 def _would(verb: str, name: str, what: str) -> None:

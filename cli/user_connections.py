@@ -1,0 +1,37 @@
+"""Connections of the commands about users and roles."""
+
+from collections.abc import Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from qsync.errors import AccessDenied
+from qsync.rights import Need, Privilege
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from qsync.client.blocking import Client
+
+
+@contextmanager
+def connected(target: Sequence[str], timeout: float) -> "Iterator[Client]":
+    """A connection to the cluster, until the block ends."""
+    from qsync.client.blocking import connect  # noqa: PLC0415 - slow to import
+
+    with connect(list(target), timeout=timeout, connect_timeout=timeout) as db:
+        yield db
+
+
+@contextmanager
+def changing(target: Sequence[str], timeout: float) -> "Iterator[Client]":
+    """As `connected`, for changes. Raises AccessDenied before the users are looked up.
+
+    To look them up takes another right, and a password would be asked for in vain.
+    """
+    with connected(target, timeout) as db:
+        own = db.users.info()
+        match own:
+            case {"users": True, "rights": {"universe": held}} if Privilege.SUPER not in held:
+                need = Need(Privilege.SUPER)
+                raise AccessDenied(f"user {own.get('name')!r} lacks the right {need}")
+        yield db
