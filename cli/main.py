@@ -12,7 +12,7 @@ from cli.examples import examples
 from cli.exits import Exit, NoFile, WrongUsage, exit_of
 from cli.output import Style, complain, complaint
 from qsync import __version__
-from qsync.disk_errors import OF_DISKS
+from qsync.disk_errors import NO_ROOM, OF_DISKS
 from qsync.errors import QsyncError
 from qsync.form import form
 
@@ -210,6 +210,13 @@ def _named(error: click.ClickException) -> WrongUsage:
     return WrongUsage(error.format_message(), hint=hint)
 
 
+def _hint(error: OSError) -> str:
+    """What to do about a file that cannot be read or written, or nothing."""
+    if error.errno in NO_ROOM:
+        return "free some space, or name another place"
+    return "check the disk, or name another place" if error.errno in OF_DISKS else ""
+
+
 def _target_first(args: list[str]) -> tuple[str | None, list[str]]:
     first = args[0] if args else ""
     if first in {"-t", "--target"} and len(args) > 1:
@@ -239,8 +246,7 @@ def _run(args: list[str]) -> int:
     except OSError as error:
         if error.filename is None and error.errno not in OF_DISKS:
             raise  # Nothing that a user named: a mistake of ours, to be seen whole.
-        hint = "free some space, or name another place" if error.errno in OF_DISKS else ""
-        named = NoFile(f"{error.filename or 'the output'}: {error.strerror}", hint=hint)
+        named = NoFile(f"{error.filename or 'the output'}: {error.strerror}", hint=_hint(error))
         complain(named, style)
         return exit_of(named)
     return int(result) if isinstance(result, int) else Exit.DONE

@@ -290,7 +290,8 @@ def test_the_verdict_is_told_even_if_the_report_cannot_be_left(
     assert run(["check", "--quick", good, "--html", html]) == 1
     said = capsys.readouterr()
     assert f"{good}: pass" in said.out
-    assert said.err == f"qsync: NO_FILE: {html}: No space left on device\n"
+    told = "No space left on device (free some space, or name another place)"
+    assert said.err == f"qsync: NO_FILE: {html}: {told}\n"
 
 
 def test_no_violation_is_an_empty_table(tmp_path: Path) -> None:

@@ -283,16 +283,29 @@ def test_a_stream_that_the_caller_closed_is_no_mistake_of_ours(args: list[str]) 
         assert b"Traceback" not in done.stderr
 
 
-def test_a_dashboard_on_a_full_disk_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("failed", "hint"),
+    [
+        (errno.ENOSPC, "free some space, or name another place"),
+        (errno.EIO, "check the disk, or name another place"),
+    ],
+)
+def test_a_dashboard_on_a_disk_that_fails_says_what_to_do(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    failed: int,
+    hint: str,
 ) -> None:
-    def full(line: str) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    why = os.strerror(failed)
+
+    def fail(line: str) -> None:
+        raise OSError(failed, why)
 
     tape = tmp_path / "tape"
     writer = MomentWriter(tape)
     writer.write(Moment(time=1.0))
     writer.close()
-    monkeypatch.setattr("cli.top.run.text", full)
+    monkeypatch.setattr("cli.top.run.text", fail)
     assert command.run(["top", "--replay", str(tape)]) == 1
-    assert "NO_FILE: the output: No space left on device" in capsys.readouterr().err
+    assert f"NO_FILE: the output: {why} ({hint})" in capsys.readouterr().err
