@@ -165,8 +165,8 @@ class LogVerification:
 
     @property
     def whole(self) -> bool:
-        """Whether there is no damage and at least one entry."""
-        return (self.entries > 0 or self.begins > 1) and not self.problems
+        """Whether there is no damage. The log of a node that has just been made has no entries."""
+        return not self.problems
 
 
 def entries(source: EntrySource, first: int = 1, last: int | None = None) -> Iterator[Entry]:

@@ -79,8 +79,10 @@ def verify(*, source: str, timeout: float) -> None:
             text(problem)
         trimmed = f"; trimmed before {result.begins}" if result.begins > 1 else ""
         holds = "the chain is broken" if result.problems else "the chain holds"
-        entries = how_many(result.entries, "entry")
-        entries += f" up to index {result.last}, term {result.term}"
+        entries = "no entry yet"
+        if result.last:
+            entries = how_many(result.entries, "entry")
+            entries += f" up to index {result.last}, term {result.term}"
         say(f"{holds}: {entries}{trimmed}")
     if result.problems:
         raise CheckFailed(f"{source}: {result.problems[0]}")

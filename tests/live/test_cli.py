@@ -55,6 +55,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     path = tmp_path_factory.mktemp("lab") / "three"
     try:
         started("lab", "up", "--nodes", "3", "--dir", path)
+        real.until(lambda: real.caught_up(lab.load(path)), "every node has the log")
         yield path
     finally:
         if lab.exists(path):
@@ -196,7 +197,9 @@ def test_a_killed_node_shows_and_its_directory_can_be_verified(home: Path) -> No
     qsync("status", home, "--fail-on", "degraded", code=6)
     qsync("status", home, "--watch", "10ms", "--fail-on", "degraded", code=6)
     assert f"critical {victim}: " in qsync("doctor", home, code=6)
-    assert answer("log", "verify", home / victim)["whole"]
+    verified = answer("log", "verify", home / victim)
+    assert verified["whole"]
+    assert verified["entries"]
     qsync("lab", "start", victim, "--dir", home)
     qsync("lab", "kill", victim, "--dir", home)
     qsync("lab", "kill", victim, "--dir", home, code=4)

@@ -44,6 +44,16 @@ def test_damage_behind_the_last_entry_that_holds_is_told(node: Path) -> None:
     assert found.problems == ["a checksum that does not hold in record 2, after index 4"]
 
 
+def test_a_log_without_entries_is_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Directory(tmp_path, wanted=ME) as directory, closing(open_log(directory)) as log:
+        log.recover()
+    assert run(["log", "verify", str(tmp_path), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["whole"], said["entries"]) == (True, 0)
+    assert run(["log", "verify", str(tmp_path)]) == 0
+    assert "the chain holds: no entry yet" in capsys.readouterr().err
+
+
 @pytest.fixture
 def trimmed(node: Path) -> Path:
     """The same directory, its log trimmed up to entry 5."""
