@@ -220,12 +220,21 @@ def _ops(world: World) -> Iterable[Row]:
         if line.consistency in good:
             known = replace(first, session=line.session, seq=line.seq)
             known = replace(known, floor=line.floor, floor_term=line.floor_term)
-            # A compare-and-set also reads the value that it compares.
-            known = replace(known, value=line.value) if line.f == "cas" else known
+            known = replace(known, value=_known_later(first, line))
             kept += [known, line]
     kept += [line for line in begun.values() if line.consistency in good]
     for line in sorted(kept, key=lambda each: each.index):
         yield rows.ops_row(_line(line))
+
+
+def _known_later(first: simulated.RecordedLine, line: simulated.RecordedLine) -> object:
+    """Return what an operation asked for, where only its end shows all of it."""
+    if line.f == "cas":
+        return line.value  # with the value that it read and compared
+    if line.type == "ok" and line.f == "txn":
+        assert isinstance(line.value, list)
+        return [[f, key, None if f == "r" else value] for f, key, value in line.value]
+    return first.value
 
 
 def _line(line: simulated.RecordedLine) -> HistoryLine:

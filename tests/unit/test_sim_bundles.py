@@ -166,6 +166,17 @@ def test_a_replayed_seed_of_a_mutant_leaves_what_proves_it(
     assert "quorum-before-confirm" in failed
 
 
+def test_a_transaction_of_several_steps_asks_in_evidence_for_all_that_it_read(
+    tmp_path: Path,
+) -> None:
+    _, bundle = record(Plan(seed=25, events=1500), tmp_path)
+    done = [each["value"] for each in bundle.rows("ops") if each["type"] == "ok"]
+    of_several = [each for each in done if isinstance(each, list) and len(each) > 1]
+    assert any(f == "r" for steps in of_several for f, *_ in steps)
+    failed = [e for e in check_bundle(bundle.path).checked if e.verdict.result is Result.FAIL]
+    assert failed == []
+
+
 def test_a_bundle_of_nodes_without_a_fence_says_none_and_holds(tmp_path: Path) -> None:
     """In this run a leader that was paused is asked as soon as it goes on; fencing is off."""
     report, bundle = record(Plan(seed=422, events=1500), tmp_path)
