@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from election.messages import Replica
 from qsync import features, upgrading
 from qsync.config import NodeConfig
 from qsync.core import border
@@ -100,6 +101,7 @@ def introduce(node: NodeView, hello: Hello) -> None:
     if WORD not in hello.features:
         old_copies.introduce(node, hello)
     node.book.introduce(hello, node.reactor.effects.now(), leader_idle=node.leader_idle())
+    node.links.met(Replica(hello.replica))
 
 
 def check_change(node: NodeView, request: ChangeMemberRequest) -> None:

@@ -134,6 +134,15 @@ class Links:
                     self._abandon(known, f"it is at {peer.dialled} now")
                     known.failures, known.next_dial, known.doors = 0, self._now(), []
 
+    def met(self, peer: Replica) -> None:
+        """A peer has just dialled this node: it runs, so it is not left waiting for the next dial.
+
+        A node that starts again can then follow at once, and its vote is heard.
+        """
+        link = self.links.get(peer)
+        if link is not None and link.status is LinkStatus.DOWN:
+            link.next_dial = self._now()
+
     def refusal(self) -> str | None:
         """Return which peer refuses this node as no member, in its words; None if none does."""
         found = (each for each in self.links.values() if each.not_member)

@@ -42,9 +42,9 @@ BUDGETS = {
 }
 
 SELDOM = {
-    "under_way_undoubted": 203,
+    "under_way_undoubted": 1610,
     "answered_forgotten": 188,
-    "unknown_forgotten": 7700000227,
+    "unknown_forgotten": 3068,
     "told_remembered": 13,
     "left_read_repeated": 141,
     "left_write_sent": 13,

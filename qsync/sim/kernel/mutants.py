@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from election.messages import Replica
 from qsync.client.link import ClientLink
 from qsync.client.numbering import Token
 from qsync.client.pending_request import Observe, PendingRequest
@@ -114,14 +115,20 @@ def _late_is_rolled_back(node: Node) -> None:
 def _never_dials_again(node: Node) -> None:
     """A peer that refused a connection is never dialled again."""
     links = node.links
-    honest = links._failed  # noqa: SLF001 - a mutant
+    honest, honest_met = links._failed, links.met  # noqa: SLF001 - a mutant
+    never = float("inf")
 
     def failed(link: PeerLink, why: str, *, refused: bool) -> None:
         honest(link, why, refused=refused)
         if refused:
-            link.next_dial = float("inf")
+            link.next_dial = never
+
+    def met(peer: Replica) -> None:
+        if peer in links.links and links.links[peer].next_dial != never:
+            honest_met(peer)
 
     links._failed = failed  # type: ignore[method-assign]  # noqa: SLF001 - a mutant
+    links.met = met  # type: ignore[method-assign]  # a mutant
 
 
 def _silence_unnoticed(node: Node) -> None:
