@@ -110,8 +110,12 @@ class SimulationRecorder:
             self._note(me, "ack", **known, peer=int(peer))
         self.judge(lambda: self._honest.said(me, core, peer, message))
 
-    def turned(self, me: Replica, core: Core) -> None:
-        """Record the status, if it changed, and the confirmed index."""
+    def turned(self, me: Replica, core: Core, *, looked: float) -> None:
+        """Record the status, if it changed, and the confirmed index.
+
+        Its time is `looked`, as the time of a status that was asked for is that of the request: a
+        process may stop between that moment and the end of its turn, and knows of none of it.
+        """
         raft, replicated_log = core.machine.raft, core.machine.replicated_log
         reasons = core.machine.reasons()
         limbo = (
@@ -133,7 +137,8 @@ class SimulationRecorder:
             self._note(me, "leads", term=int(shown.led))
         if view != shown.view:
             shown.view = view
-            self._sample(me, core, ro=bool(reasons))
+            # Within a pass a process is ahead of the others by what its own calls take.
+            self._sample(me, core, min(int(looked * NANOS), self._now()), ro=bool(reasons))
         if replicated_log.configurations.followed is not shown.followed:
             shown.followed = replicated_log.configurations.followed
             self._configured(me, replicated_log)
@@ -147,7 +152,7 @@ class SimulationRecorder:
             quorum = core.machine.config.quorum
             self._note(me, "confirmed", index=int(index), term=term, crc=crc, floor=quorum)
             self._feed(me, core)
-        self.judge(lambda: self._honest.turned(me, core))
+        self.judge(lambda: self._honest.turned(me, core, looked=looked))
 
     @property
     def floor(self) -> Position:
@@ -213,11 +218,11 @@ class SimulationRecorder:
         row = self._whose(me) | {"name": name}
         self.events.append(row | {"number": len(self.events), "time_mono": self._now()} | known)
 
-    def _sample(self, me: Replica, core: Core, *, ro: bool) -> None:
+    def _sample(self, me: Replica, core: Core, time: int, *, ro: bool) -> None:
         raft, replicated_log = core.machine.raft, core.machine.replicated_log
         row = self._whose(me) | {
             "sample": len(self.status),
-            "time_mono": self._now(),
+            "time_mono": time,
             "role": raft.role.value,
             "term": int(raft.term),
             "vote": _number(raft.ballot.vote),

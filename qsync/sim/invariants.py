@@ -146,8 +146,9 @@ class Invariants:
             before = self.rules.votes.setdefault(pair, peer)
             properties.vote_stands(me, message.asked_term, before, peer)
 
-    def turned(self, me: Replica, core: Core) -> None:
+    def turned(self, me: Replica, core: Core, *, looked: float) -> None:
         """Something happened to a node. The machine has decided; nothing has been answered yet."""
+        del looked
         replicated_log = core.machine.replicated_log
         mark = self._marks[me]
         if replicated_log.cuts != mark.life.cuts:

@@ -8,6 +8,7 @@ import pytest
 
 from admin.checker.bundles import check_bundle
 from admin.checker.verdict import Result
+from admin.evidence.bundle import Bundle
 from admin.evidence.simulated import keep, record, stage
 from cli.main import run
 from election.roles import Role
@@ -27,6 +28,12 @@ WRITTEN = 5
 """After so many entries the leader dies."""
 FIRST_TRIED = 6
 """Those before it elect nobody, or in two turns."""
+
+
+def failures(bundle: Bundle) -> list[list[str]]:
+    """What the checker says against it."""
+    checked = check_bundle(bundle.path).checked
+    return [e.verdict.describe() for e in checked if e.verdict.result is Result.FAIL]
 
 
 def test_every_seed_leaves_a_bundle_that_holds(
@@ -173,8 +180,16 @@ def test_a_transaction_of_several_steps_asks_in_evidence_for_all_that_it_read(
     done = [each["value"] for each in bundle.rows("ops") if each["type"] == "ok"]
     of_several = [each for each in done if isinstance(each, list) and len(each) > 1]
     assert any(f == "r" for steps in of_several for f, *_ in steps)
-    failed = [e for e in check_bundle(bundle.path).checked if e.verdict.result is Result.FAIL]
-    assert failed == []
+    assert failures(bundle) == []
+
+
+def test_a_status_has_the_time_at_which_the_node_looked_at_its_clock(tmp_path: Path) -> None:
+    """In this run a leader is stopped within a turn, and is replaced before it ends that turn."""
+    _, bundle = record(Plan(seed=7710000203, events=1500), tmp_path)
+    assert "fence_seconds" in bundle.manifest.settings
+    times = [int(str(each["time_mono"])) for each in bundle.rows("status")]
+    assert times != sorted(times), "one is of the time before it was stopped"
+    assert failures(bundle) == []
 
 
 def test_a_bundle_of_nodes_without_a_fence_says_none_and_holds(tmp_path: Path) -> None:
@@ -182,9 +197,4 @@ def test_a_bundle_of_nodes_without_a_fence_says_none_and_holds(tmp_path: Path) -
     report, bundle = record(Plan(seed=422, events=1500), tmp_path)
     assert "unfenced" in report.flaws
     assert "fence_seconds" not in bundle.manifest.settings
-    failed = [
-        each.verdict.describe()
-        for each in check_bundle(bundle.path).checked
-        if each.verdict.result is Result.FAIL
-    ]
-    assert failed == []
+    assert failures(bundle) == []

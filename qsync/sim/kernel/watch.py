@@ -25,8 +25,8 @@ class KernelInvariants(Protocol):
     def said(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
         """A message is about to be sent."""
 
-    def turned(self, me: Replica, core: Core) -> None:
-        """It processed an input, and decided."""
+    def turned(self, me: Replica, core: Core, *, looked: float) -> None:
+        """It processed an input, and decided. `looked`: when it last read its clock, in seconds."""
 
     @property
     def floor(self) -> Position:
@@ -99,7 +99,7 @@ class KernelObserver:
     def decided(self) -> None:
         """Called before any of its messages and answers is sent."""
         try:
-            self._witness.turned(self._me, self._node.replica)
+            self._witness.turned(self._me, self._node.replica, looked=self._looked)
             properties.rows_agree(self._me, self._node.folding.comparing.differs)
             raft = self._node.replica.machine.raft
             if raft.role is Role.LEADER and raft.term != self._led:

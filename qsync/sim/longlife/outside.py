@@ -72,8 +72,9 @@ class OutsideWitness:
         self._last = disk.log.last
         disk.looks_on = _unseen
 
-    def turned(self, me: Replica, core: Core) -> None:
+    def turned(self, me: Replica, core: Core, *, looked: float) -> None:
         """Property 20: it has no peer, does not lead, and gets no entry."""
+        del looked
         machine = self.machine
         if core.machine.raft.role is Role.LEADER:
             properties.no_peer_of_the_new(me, f"leads in term {core.machine.term}")
