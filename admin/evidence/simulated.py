@@ -218,9 +218,14 @@ def _ops(world: World) -> Iterable[Row]:
             continue
         first = begun.pop(line.process)
         if line.consistency in good:
-            known = replace(first, session=line.session, seq=line.seq)
-            known = replace(known, floor=line.floor, floor_term=line.floor_term)
-            known = replace(known, value=_known_later(first, line))
+            known = replace(
+                first,
+                session=line.session,
+                seq=line.seq,
+                floor=line.floor,
+                floor_term=line.floor_term,
+                value=_known_later(first, line),
+            )
             kept += [known, line]
     kept += [line for line in begun.values() if line.consistency in good]
     for line in sorted(kept, key=lambda each: each.index):
