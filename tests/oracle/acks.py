@@ -20,7 +20,7 @@ def find(run: RunTables) -> RuleFinding:
         if each.name != "ack" or not each.index:
             continue
         found.facts += 1
-        if not disks.holds(each.node, each.index, each.crc):
+        if not disks.holds(each.whose, each.index, each.crc):
             message = texts.acked(each.node, each.index)
             # With what came to that disk last before the ack.
             last = writes.get(each.whose)

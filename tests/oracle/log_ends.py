@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from admin.checker.rules import texts
 from admin.checker.rules.rule import RuleFinding
-from admin.checker.rules.run import NodeEvent, RunTables
+from admin.checker.rules.run import NodeEvent, RunTables, Whose
 
 KEPT = "durable-kept"
 
@@ -37,16 +37,16 @@ def find(run: RunTables) -> RuleFinding:
     """A log that is a beginning of what was on the disk has lost its end."""
     if "events" in run.manifest.gaps:
         return RuleFinding(lacks=run.manifest.gaps["events"])
-    disks: dict[int, _Disk] = {}
+    disks: dict[Whose, _Disk] = {}
     for each in run.events:
         if each.name in {"begins", "durable", "cut", "started"}:
-            disks.setdefault(each.node, _Disk()).apply(each)
+            disks.setdefault(each.whose, _Disk()).apply(each)
     found = RuleFinding()
     for facts in run.manifest.nodes:
-        if facts.node not in disks or not facts.recorded or facts.problem:
+        if facts.whose not in disks or not facts.recorded or facts.problem:
             continue
         found.facts += 1
-        disk, log = disks[facts.node], run.logs.get((facts.node, facts.generation))
+        disk, log = disks[facts.whose], run.logs.get((facts.node, facts.generation))
         had = max(disk.wrote, default=0)
         end = 0 if log is None else log.last
         if log is None:

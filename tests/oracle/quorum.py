@@ -3,7 +3,7 @@
 from admin.checker.replay.disks import DiskReplay
 from admin.checker.rules import texts
 from admin.checker.rules.rule import RuleFinding
-from admin.checker.rules.run import NodeEvent, RunTables
+from admin.checker.rules.run import NodeEvent, RunTables, Whose
 
 
 def quorums(run: RunTables) -> RuleFinding:
@@ -16,27 +16,28 @@ def quorums(run: RunTables) -> RuleFinding:
 def _by_events(run: RunTables) -> RuleFinding:
     found, quorum = RuleFinding(), _Quorum(run.manifest.quorum)
     disks, highest, lacked = DiskReplay(), 0, False
-    writes: dict[tuple[int, int], NodeEvent] = {}
-    began: dict[int, NodeEvent] = {}
+    writes: dict[tuple[Whose, int], NodeEvent] = {}
+    began: dict[Whose, NodeEvent] = {}
     for each in run.events:
         if each.name == "begins" and not _continues(disks, each):
-            began[each.node] = writes[each.node, each.index] = each
+            began[each.whose] = writes[each.whose, each.index] = each
         disks.apply(each)
         if each.name == "durable":
-            writes[each.node, each.index] = each
+            writes[each.whose, each.index] = each
         wanted = quorum.at(each) if each.name == "confirmed" else 0
         if each.name == "confirmed" and each.index > highest:
             highest = each.index
             if not wanted:
                 continue
             found.facts += 1
-            have = [node for node in sorted(disks.held) if disks.holds(node, each.index, each.crc)]
+            on = [disk for disk in sorted(disks.held) if disks.holds(disk, each.index, each.crc)]
+            have = dict(on)  # of several disks of a node the last one
             goes_on, lacked = lacked, len(have) < wanted
             if lacked and not goes_on:
                 # Later confirmed entries depend on it: only the first of a stretch is reported.
-                message = texts.quorum(each.node, each.index, have, wanted)
-                before = {node for node in have if each.index < disks.held[node].first}
-                told = [began[n] if n in before else writes[n, each.index] for n in have]
+                message = texts.quorum(each.node, each.index, list(have), wanted)
+                before = {disk for disk in have.items() if each.index < disks.held[disk].first}
+                told = [began[d] if d in before else writes[d, each.index] for d in have.items()]
                 rows = [each.shows(), *(row.shows() for row in told)]
                 found.broken(QUORUMS, message, rows, node=each.node, index=each.index)
     return found if quorum.known else RuleFinding(lacks="the quorum is not known")
@@ -61,9 +62,9 @@ class _Quorum:
 
 def _continues(disks: DiskReplay, begins: NodeEvent) -> bool:
     """Only the beginning of its log went, and that entry is known."""
-    disk = disks.held.get(begins.node)
+    disk = disks.held.get(begins.whose)
     known = disk is not None and disk.first <= begins.index
-    return known and disks.holds(begins.node, begins.index, begins.crc)
+    return known and disks.holds(begins.whose, begins.index, begins.crc)
 
 
 def _by_logs(run: RunTables) -> RuleFinding:

@@ -4,9 +4,12 @@ A node acks only entries on its disk, and a confirmed entry is on the disks of a
 write or cut at a lower index removes an entry. So an entry is on the disk if it was written before
 with that checksum, and no lower index was written or cut since. Entries before the beginning of a
 log are in a snapshot: they are on the disk, with an unknown checksum.
+
+A lost disk stays what it was: it is the disk of a voter that stopped for ever, and the new one that
+of another node (membership.md M5 c). So a leader may confirm by an ack of a disk that is gone.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -18,7 +21,7 @@ from admin.checker.kernels.arrays import Flags, Numbers
 from admin.checker.kernels.kernel import PartKernel
 from admin.checker.rules import texts
 from admin.checker.rules.rule import RuleFinding, Where
-from admin.checker.rules.run import NodeEvent
+from admin.checker.rules.run import NodeEvent, Whose
 
 ROWS = 1 << 17
 """How many events are examined together."""
@@ -217,10 +220,10 @@ class DiskWalk:
         self.durable = False
         self._rows = rows
         self._wanted = Wanted(quorum)
-        self.disks: dict[int, DiskChecksums] = {}
-        """By node, as the events so far leave them."""
-        self._written: dict[tuple[int, int], int] = {}
-        """By node and generation the number of the last write."""
+        self.disks: dict[Whose, DiskChecksums] = {}
+        """As the events so far leave them."""
+        self._written: dict[Whose, int] = {}
+        """The number of the last write to each disk."""
         self._highest = 0
         self._acked = False
         self._lacked = False
@@ -245,31 +248,29 @@ class DiskWalk:
         return {ACKS: self._acks} | ({QUORUM: self._quorums} if self.durable else {})
 
     def _begin(self, events: DiskEvents, at: int) -> None:
-        disk = self.disks.setdefault(int(events.node[at]), DiskChecksums())
+        disk = self.disks.setdefault(_whose(events, at), DiskChecksums())
         disk.begin_at(*(int(each[at]) for each in (events.index, events.crc, events.number)))
 
     def _next(self, events: DiskEvents) -> None:
         self.durable |= bool(events.durable.any())
         writes = {}
-        for node in np.unique(events.node[events.changes]).tolist():
-            at = np.flatnonzero(events.changes & (events.node == node))
+        for whose, at in _by_disk(events, events.changes):
             columns = (events.index[at], events.crc[at], events.number[at], events.durable[at])
-            writes[node] = DiskWriteColumns(at, *columns)
-            self.disks.setdefault(node, DiskChecksums())
+            writes[whose] = DiskWriteColumns(at, *columns)
+            self.disks.setdefault(whose, DiskChecksums())
         self._judge_acks(events, writes)
         self._judge_quorums(events, writes)
-        for node, own in writes.items():
-            self.disks[node].apply(own)
+        for whose, own in writes.items():
+            self.disks[whose].apply(own)
         for place in np.flatnonzero(events.durable).tolist():
             self._written[_whose(events, place)] = int(events.number[place])
 
-    def _judge_acks(self, events: DiskEvents, writes: dict[int, DiskWriteColumns]) -> None:
+    def _judge_acks(self, events: DiskEvents, writes: dict[Whose, DiskWriteColumns]) -> None:
         acks = events.ack & (events.index != 0)
         self._acked |= bool((events.ack & (events.crc != 0)).any())
         lacks = np.zeros(len(acks), dtype=np.bool_)
-        for node in np.unique(events.node[acks]).tolist():
-            at = np.flatnonzero(acks & (events.node == node))
-            held, _ = self._holds(node, writes, at, events)
+        for whose, at in _by_disk(events, acks):
+            held, _ = self._holds(whose, writes, at, events)
             lacks[at] = ~held
         self._acks.facts += int(acks.sum())
         for place in np.flatnonzero(lacks).tolist():
@@ -287,11 +288,14 @@ class DiskWalk:
         known = int(events.number[at[-1]]) if len(at) else self._written.get(whose)
         return [] if known is None else [proofs.event(known)]
 
-    def _judge_quorums(self, events: DiskEvents, writes: dict[int, DiskWriteColumns]) -> None:
+    def _judge_quorums(self, events: DiskEvents, writes: dict[Whose, DiskWriteColumns]) -> None:
         wanted = self._wanted.of(events)
         at = self._first(events)
         at = at[wanted[at] > 0]
-        have = {node: self._holds(node, writes, at, events) for node in sorted(self.disks)}
+        have: dict[int, tuple[Flags, Numbers]] = {}
+        for whose in sorted(self.disks):
+            found = self._holds(whose, writes, at, events)
+            have[whose[0]] = _either(have.get(whose[0], found), found)
         self._quorums.facts += len(at)
         count = sum((held for held, _ in have.values()), np.zeros(len(at), dtype=np.int64))
         lacks = count < wanted[at]
@@ -307,11 +311,11 @@ class DiskWalk:
             self._quorums.broken(QUORUM, text, rows, node=node, index=index)
 
     def _holds(
-        self, node: int, writes: dict[int, DiskWriteColumns], at: Numbers, events: DiskEvents
+        self, whose: Whose, writes: dict[Whose, DiskWriteColumns], at: Numbers, events: DiskEvents
     ) -> tuple[Flags, Numbers]:
         none = np.empty(0, dtype=np.int64)
-        own = writes.get(node, DiskWriteColumns(none, none, none, none, none.astype(np.bool_)))
-        disk = self.disks.get(node, DiskChecksums())
+        own = writes.get(whose, DiskWriteColumns(none, none, none, none, none.astype(np.bool_)))
+        disk = self.disks.get(whose, DiskChecksums())
         return disk.holds(own, at, events.index[at], events.crc[at])
 
     def _first(self, events: DiskEvents) -> Numbers:
@@ -322,8 +326,21 @@ class DiskWalk:
         return at[events.index[at] > reach[:-1]]
 
 
-def _whose(events: DiskEvents, at: int) -> tuple[int, int]:
+def _whose(events: DiskEvents, at: int) -> Whose:
     return int(events.node[at]), int(events.generation[at])
+
+
+def _by_disk(events: DiskEvents, wanted: Flags) -> Iterator[tuple[Whose, Numbers]]:
+    """Yield each disk with wanted events, and their places."""
+    for node in np.unique(events.node[wanted]).tolist():
+        own = wanted & (events.node == node)
+        for generation in np.unique(events.generation[own]).tolist():
+            yield (node, generation), np.flatnonzero(own & (events.generation == generation))
+
+
+def _either(one: tuple[Flags, Numbers], other: tuple[Flags, Numbers]) -> tuple[Flags, Numbers]:
+    """What two disks of one node hold; the event of the later one where both do."""
+    return one[0] | other[0], np.where(other[0], other[1], one[1])
 
 
 def _last(writes: DiskWriteColumns, index: Numbers, upto: Numbers) -> Numbers:

@@ -13,20 +13,21 @@ from admin.checker.kernels.disks import DiskChecksums
 from admin.checker.kernels.kernel import PartKernel
 from admin.checker.rules import texts
 from admin.checker.rules.rule import RuleFinding
+from admin.checker.rules.run import Whose
 from admin.evidence.manifest import Manifest, NodeFacts
 from admin.evidence.tables import EVENTS
 
 KEPT = "durable-kept"
 
 
-def kept(manifest: Manifest, disks: Mapping[int, DiskChecksums], ends: LogEntries) -> RuleFinding:
+def kept(manifest: Manifest, disks: Mapping[Whose, DiskChecksums], ends: LogEntries) -> RuleFinding:
     """The logs of stopped nodes, beside `disks` after all events. `ends`: their last entries."""
     if EVENTS.name in manifest.gaps:
         return RuleFinding(lacks=manifest.gaps[EVENTS.name])
     found = RuleFinding()
     last = {ends.whose(at): at for at in range(len(ends))}
     for facts in manifest.nodes:
-        disk = disks.get(facts.node)
+        disk = disks.get(facts.whose)
         if not facts.recorded or facts.problem or disk is None:
             continue
         found.facts += 1

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from admin.checker.rules.run import NodeEvent
+from admin.checker.rules.run import NodeEvent, Whose
 
 CHANGES = frozenset({"durable", "cut", "started", "begins"})
 """Events that change the content of a disk."""
@@ -44,13 +44,14 @@ class DiskLog:
 class DiskReplay:
     """Feed it all events in order."""
 
-    held: dict[int, DiskLog] = field(default_factory=dict)
+    held: dict[Whose, DiskLog] = field(default_factory=dict)
+    """By node and directory: a lost disk stays what it was (membership.md M5 c)."""
 
     def apply(self, event: NodeEvent) -> None:
         """Apply a write, a cut, or what was found at a start."""
         if event.name in CHANGES:
-            self.held.setdefault(event.node, DiskLog()).apply(event)
+            self.held.setdefault(event.whose, DiskLog()).apply(event)
 
-    def holds(self, node: int, index: int, crc: int) -> bool:
-        """Whether this entry, and so the same prefix, is on the disk of this node."""
-        return self.held.get(node, DiskLog()).holds(index, crc)
+    def holds(self, whose: Whose, index: int, crc: int) -> bool:
+        """Whether this entry, and so the same prefix, is on this disk."""
+        return self.held.get(whose, DiskLog()).holds(index, crc)

@@ -142,7 +142,7 @@ class AckReplay(Automaton):
         self.found.facts += 1
         acks = self._acks.get((each.node, term), {})
         have = {pair for pair, ack in acks.items() if ack.index >= each.index}
-        if self._disks.holds(each.node, each.index, each.crc):
+        if self._disks.holds(each.whose, each.index, each.crc):
             have.add(self._voters.pair(each.node))
         if by and not any(len(have & voters) >= quorum for voters, quorum in by):
             voters, quorum = by[0]
