@@ -115,7 +115,7 @@ def members(judged: "JudgedSeed") -> dict[str, object]:
         "nodes": report.nodes,
         "events": report.events,
         "strikes": {str(number): kind for number, kind in report.strikes.items()},
-        "replay": report.plan.command(),
+        "replay": judged.command,
         "evidence": list(finding.evidence),
     }
 

@@ -4,7 +4,7 @@ import hashlib
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-_PACKAGES = ("election", "qsync", "admin.checker", "admin.soak")
+_PACKAGES = ("election", "qsync", "admin.checker", "admin.evidence", "admin.soak")
 _NOT_RUN = frozenset({"explore"})
 """Parts of qsync that a simulated run never executes."""
 

@@ -1,6 +1,6 @@
 """Checks one run: the properties that the simulator asserts, then what its clients saw."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -21,15 +21,17 @@ class SeedConclusion(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedFinding:
-    """A violation. `number`: the number of the property; None if only clients noticed.
+    """A violation. `number`: the number of the property; None if the simulator did not notice.
 
-    `check`: the property's name, or the invariant of the checker.
+    `check`: the property's name, or the invariant of the checker. `again`: the command that shows
+    it, if running the seed again does not.
     """
 
     check: str
     number: int | None
     text: str
     evidence: tuple[str, ...]
+    again: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,12 @@ class JudgedSeed:
         if self.finding is not None:
             return SeedConclusion.BROKEN
         return SeedConclusion.INCONCLUSIVE if self.report.idle else SeedConclusion.HELD
+
+    @property
+    def command(self) -> str:
+        """Return the command that shows the violation, or only runs the seed again."""
+        again = "" if self.finding is None else self.finding.again
+        return again or self.report.plan.command()
 
     def describe(self) -> str:
         """Describe the run in one line."""
@@ -93,7 +101,7 @@ def look(done: Run) -> JudgedSeed:
     verdicts = claims(done) if finding is None else []
     return JudgedSeed(
         report=report,
-        finding=finding or _noticed(verdicts),
+        finding=finding or failed(verdicts, by="clients notice"),
         facts=sum(each.facts for each in verdicts),
         undecided=tuple(each.invariant for each in verdicts if each.result is Result.UNKNOWN),
     )
@@ -111,14 +119,16 @@ def _asserted(report: SeedReport) -> SeedFinding | None:
     )
 
 
-def _noticed(verdicts: list[Verdict]) -> SeedFinding | None:
+def failed(verdicts: Iterable[Verdict], *, by: str, again: str = "") -> SeedFinding | None:
+    """Return the first failed verdict as a finding. `by`: what shows it, as words."""
     for each in verdicts:
         if each.result is Result.FAIL:
             message = each.violations[0].message
             return SeedFinding(
                 check=each.invariant,
                 number=None,
-                text=f"clients notice, {each.invariant}: {message}",
+                text=f"{by}, {each.invariant}: {message}",
                 evidence=tuple(each.describe()),
+                again=again,
             )
     return None

@@ -18,5 +18,10 @@ def played(plan: Plan, folder: Path) -> Run:
     """Run and keep the bundle, without a check."""
     world = stage(plan)
     report = play(world)
-    keep(world, report, folder / f"seed-{plan.seed}")
+    keep(world, report, bundle_of(plan, folder))
     return told(world, report)
+
+
+def bundle_of(plan: Plan, folder: Path) -> Path:
+    """Return the name of the bundle of a run."""
+    return folder / f"seed-{plan.seed}"

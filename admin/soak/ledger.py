@@ -24,9 +24,10 @@ class SeedSetup:
     how: str
 
     @classmethod
-    def of(cls, code: str, plan: Plan) -> "SeedSetup":
-        """Return the setup of a plan; any seed will do."""
-        return cls(code=code, how=plan.options())
+    def of(cls, code: str, plan: Plan, *, evidence: bool = False) -> "SeedSetup":
+        """Return the setup of a plan; any seed will do. `evidence`: it is checked, too."""
+        how = [plan.options(), "--evidence" if evidence else ""]
+        return cls(code=code, how=" ".join(filter(None, how)))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -190,5 +190,5 @@ def _complain(first: "JudgedSeed") -> None:
     if not style().as_json:
         for line in first.finding.evidence:
             say(line)
-        text(first.report.plan.command())
+        text(first.command)
     raise CheckFailed(f"seed {first.report.seed}: {first.finding.text}")

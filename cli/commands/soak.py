@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -15,6 +16,7 @@ from cli.plans import PlanOptions, jobs_option, lists, members, plan_of, plan_op
 from cli.progress_line import ProgressLine
 
 if TYPE_CHECKING:
+    from admin.soak.judge import Judge
     from admin.soak.soak import Failure, Soak
 
 _SEEDS = "1-2000"
@@ -40,6 +42,9 @@ _LAST_LINES = 60
     type=click.Path(path_type=Path, dir_okay=False),
     help="Run the seeds of this file first; keep there the few that reach most of what is rare.",
 )
+@click.option(
+    "--evidence", is_flag=True, help="Also check the evidence of each run, as `qsync check` does."
+)
 @click.option("--keep-going", is_flag=True, help="Go on after a failure.")
 @click.option(
     "--shrink",
@@ -53,6 +58,7 @@ def soak(
     jobs: int,
     resume: Path | None,
     corpus: Path | None,
+    evidence: bool,
     keep_going: bool,
     shrink: int | None,
     **given: Unpack[PlanOptions],
@@ -66,8 +72,6 @@ def soak(
         return
     from admin.soak import code  # noqa: PLC0415 - imports the whole database
     from admin.soak.corpus import Corpus  # noqa: PLC0415 - the same
-    from admin.soak.corpus import judge as covering  # noqa: PLC0415 - the same
-    from admin.soak.judge import judge  # noqa: PLC0415 - the same
     from admin.soak.ledger import RegisterFile, SeedSetup  # noqa: PLC0415 - the same
     from admin.soak.progress import SoakProgress  # noqa: PLC0415 - the same
     from admin.soak.shrink import TRIES_MAX  # noqa: PLC0415 - the same
@@ -78,14 +82,14 @@ def soak(
     plans = plans_of(plan, seeds)
     first = [] if kept is None else kept.load()
     plans = [replace(plan, seed=seed) for seed in first] + [p for p in plans if p.seed not in first]
-    book = RegisterFile(resume, SeedSetup.of(code.version(), plan))
+    book = RegisterFile(resume, SeedSetup.of(code.version(), plan, evidence=evidence))
     known = sum(book.ledger.known(each.seed) for each in plans)
     if book.others:
         say(f"{resume} has results of other code or options; they are kept and not counted")
     line = ProgressLine()
     work = Soak(
         plans=plans,
-        judge=judge if kept is None else covering,
+        judge=_judge(evidence=evidence, covers=kept is not None),
         corpus=kept,
         book=book,
         progress=SoakProgress(total=len(plans), known=known, now=time.monotonic),
@@ -104,6 +108,15 @@ def soak(
         raise
     line.end()
     _conclude(work, failures)
+
+
+def _judge(*, evidence: bool, covers: bool) -> "Judge":
+    from admin.soak import corpus, judge  # noqa: PLC0415 - imports the whole database
+    from admin.soak import evidence as proofs  # noqa: PLC0415 - the same
+
+    if evidence:
+        return partial(proofs.judge, covers=covers)
+    return corpus.judge if covers else judge.judge
 
 
 def _conclude(work: "Soak", failures: "list[Failure]") -> None:
@@ -159,4 +172,4 @@ def _show(failure: "Failure") -> None:
         proof = proof[: proof.index(HEADING)]  # the trace follows anyway, and more of it
     for line in (HEADING, *run(small.plan).trace.lines(_LAST_LINES), *proof, finding.text):
         say(line)
-    text(small.plan.command())
+    text(failure.small.command)

@@ -40,6 +40,15 @@ def test_what_held_is_not_run_again(tmp_path: Path) -> None:
     assert (again["seeds"], again["run"], again["known"]) == (8, 2, 6)
 
 
+def test_runs_whose_evidence_was_not_checked_are_run_again_with_it(tmp_path: Path) -> None:
+    words = ("soak", "--events", "300", "--jobs", "1", "--resume", str(tmp_path / "s"), "--json")
+    run(*words, "--seeds", "1-2")
+    for known in (0, 3):
+        done = run(*words, "--seeds", "1-3", "--evidence")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["known"] == known
+
+
 def test_what_is_said_at_the_end_is_a_line_of_words() -> None:
     done = run("soak", "--events", "300", "--jobs", "1", "--seeds", "1-2")
     assert done.returncode == 0, done.stderr

@@ -1,20 +1,23 @@
-"""Seeds that nobody has run yet: other ones for every commit."""
+"""Seeds that nobody has run yet: other ones for every commit. Their evidence is checked, too."""
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from admin.soak import code
-from admin.soak.judge import SeedConclusion, judge
+from admin.soak.evidence import judge
+from admin.soak.judge import JudgedSeed, SeedConclusion
 from admin.soak.pool import judged
 from qsync.sim.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 PARTS, COUNT, EVENTS = 4, 3, 1200
-EACH = 100
+WHOLE = 400
+"""So many whole runs take five minutes on one processor."""
+EACH = 1000
 """So far apart are the seeds of two commits."""
 DIGITS = 9
 
@@ -40,14 +43,27 @@ def test_promises_are_kept_for_seeds_of_this_commit_alone(part: int) -> None:
     name, begin = base()
     first = begin + part * COUNT
     sys.stdout.write(f"seeds {first} to {first + COUNT - 1}, of {name}\n")
-    found = list(judged(plans(first), judge, jobs=1))
+    held(judged(plans(first), judge, jobs=1))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_promises_are_kept_in_hundreds_of_whole_runs_of_this_commit() -> None:
+    name, begin = base()
+    first = begin + PARTS * COUNT
+    sys.stdout.write(f"seeds {first} to {first + WHOLE - 1}, of {name}\n")
+    held(judged((Plan(seed=seed) for seed in range(first, first + WHOLE)), judge, jobs=1))
+
+
+def held(runs: Iterable[JudgedSeed]) -> None:
+    found = list(runs)
     broken = [each for each in found if each.conclusion is SeedConclusion.BROKEN]
-    said = [f"{each.describe()}\n  again: {each.report.plan.command()}" for each in broken]
+    said = [f"{each.describe()}\n  again: {each.command}" for each in broken]
     assert not broken, "\n".join(said)
     assert sum(each.report.acked for each in found) > 0
 
 
 def test_two_commits_share_no_seed() -> None:
-    assert PARTS * COUNT <= EACH
+    assert PARTS * COUNT + WHOLE <= EACH
     _, first = base()
     assert first % EACH == 0
