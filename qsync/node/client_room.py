@@ -1,4 +1,4 @@
-"""The room for connections of clients: no user takes all of it, and the owner always gets in."""
+"""The room for connections of clients: each user leaves a tenth, and the owner always gets in."""
 
 from typing import Final, final
 
@@ -7,14 +7,17 @@ from qsync.errors import Overloaded
 from qsync.rights import LOCAL_ADMIN
 
 USER_TENTHS: Final = 9
-"""Tenths of what a node has room for that one user takes at most."""
+"""Tenths of the room that one user takes at most, of all that other users left."""
 OWNER_MORE: Final = 8
 """Connections beyond the limit for the owner of the directory, who comes through its socket."""
 
 
-def share_of(user: str, most: int) -> int:
-    """Return how many of `most` one user takes at most: all of them, where there are no users."""
-    return most if user in ("", LOCAL_ADMIN) else max(1, most * USER_TENTHS // 10)
+def share_of(user: str, left: int) -> int:
+    """Return how many places one user takes at most, by how many others `left`.
+
+    So several greedy users leave a place, too. Where there are no users, it is all of them.
+    """
+    return left if user in ("", LOCAL_ADMIN) else max(1, left * USER_TENTHS // 10)
 
 
 @final
@@ -36,10 +39,11 @@ class ClientRoom:
     def check_user(self, user: str) -> None:
         """Raises Overloaded for a user with too many connections. Empty: there are no users."""
         count = self._of_user.get(user, 0)
-        if count >= share_of(user, self.most) < self.most:
+        left = self.most - (self.count - count)
+        if count >= share_of(user, left) < left:
             raise _full(
                 f"user {user!r} has {count} connections to this node, the limit of one user: "
-                f"{USER_TENTHS} tenths of connections_max"
+                f"{USER_TENTHS} tenths of the {left} that other users leave of connections_max"
             )
 
     def enter(self, user: str) -> None:

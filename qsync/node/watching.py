@@ -125,13 +125,15 @@ class Watching:
         )
 
     def _check_room(self, user: str) -> None:
-        most = share_of(user, PARKED_MAX)
         if len(self) >= PARKED_MAX:
             why = f"{len(self)} watchers wait on this node already; the limit is {PARKED_MAX}"
-        elif len(self) >= most and self._count_of(user) >= most:
-            why = f"{most} watchers of user {user!r} wait on this node already, the limit of one"
+        elif len(self) < share_of(user, PARKED_MAX):
+            return  # then nobody has a share: own >= 9/10 (all - others) means own + others >= 9/10
         else:
-            return
+            own = self._count_of(user)
+            if own < share_of(user, PARKED_MAX - (len(self) - own)):
+                return
+            why = f"{own} watchers of user {user!r} wait on this node already, the limit of one"
         raise Overloaded(why, details={RETRY_AFTER: 1.0})
 
     def _count_of(self, user: str) -> int:

@@ -368,12 +368,16 @@ async def _crowding(path: Path) -> None:
         with pytest.raises(Overloaded, match="user 'ann' has 9 connections") as told:
             await enter("ann")
         assert told.value.details[RETRY_AFTER]
-        await enter("root")
+        other = await enter("root")
         with pytest.raises(Overloaded, match="10 clients are connected"):
             await enter("root")
         await trio.to_thread.run_sync(_the_owner_needs_no_password, path / "n1")
         await first.close()
         await until(lambda: node.server.room.count == 9, "one of hers is gone")
+        with pytest.raises(Overloaded, match="9 tenths of the 9 that other users leave"):
+            await enter("ann")
+        await other.close()
+        await until(lambda: node.server.room.count == 8, "the other one is gone, too")
         await enter("ann")
 
 

@@ -254,6 +254,20 @@ def test_one_user_leaves_room_for_the_watchers_of_others(
         room.changes(other, changes(confirmed))
 
 
+def test_a_second_greedy_user_leaves_a_tenth_of_what_the_first_left(
+    lone: Lone, room: Watching, reader: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qsync.node.watching.PARKED_MAX", 100)
+    confirmed = int(lone.replica.machine.replicated_log.confirmed)
+    for user, places in (("ann", 90), ("bob", 9), ("eve", 1)):
+        connection = Connection(reader.sock, frame_bytes_max=1 << 20, opened_at=0.0)
+        connection.turn.login = user
+        for _ in range(places):
+            room.changes(connection, changes(confirmed))
+        with pytest.raises(Overloaded, match=f"{places} watchers of user|the limit is 100"):
+            room.changes(connection, changes(confirmed))
+
+
 def test_a_key_tells_its_value_at_once_and_then_only_another_one(
     lone: Lone, room: Watching, reader: Connection
 ) -> None:

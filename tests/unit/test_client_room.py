@@ -26,15 +26,25 @@ def entered(room: ClientRoom, user: str, *, times: int) -> int:
 def test_one_user_leaves_a_tenth_of_the_connections_to_others() -> None:
     room = ClientRoom(20)
     assert entered(room, "ann", times=30) == 18
-    assert entered(room, "bob", times=30) == 2
+    assert entered(room, "bob", times=30) == 1
+    room.leave("bob")
     room.leave("ann")
     assert entered(room, "ann", times=2) == 1
-    assert room.count == 20
+    assert room.count == 18
+
+
+def test_several_greedy_users_leave_a_place_to_one_more() -> None:
+    room = ClientRoom(100)
+    taken = [entered(room, user, times=200) for user in ("ann", "bob", "eve")]
+    assert taken == [90, 9, 1]
+    for _ in range(80):
+        room.leave("ann")
+    assert entered(room, "bob", times=200) == 80 - 9, "what others leave again is his, too"
 
 
 def test_the_owner_gets_in_where_nobody_else_does() -> None:
     room = ClientRoom(20)
-    assert entered(room, "ann", times=18) + entered(room, "bob", times=3) == 20
+    assert sum(entered(room, user, times=18) for user in ("ann", "bob", "cid")) == 20
     assert entered(room, LOCAL_ADMIN, times=20) == OWNER_MORE
     assert refused(room, "eve")
 
