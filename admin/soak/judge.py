@@ -120,7 +120,7 @@ def _asserted(report: SeedReport) -> SeedFinding | None:
 
 
 def failed(verdicts: Iterable[Verdict], *, by: str, again: str = "") -> SeedFinding | None:
-    """Return the first failed verdict as a finding. `by`: what shows it, as words."""
+    """Return the first failed verdict as a finding. `by`: the words before its name."""
     for each in verdicts:
         if each.result is Result.FAIL:
             message = each.violations[0].message
