@@ -9,6 +9,7 @@ from typing import Final
 import anyio
 import anyio.abc
 from anyio.streams.tls import TLSAttribute, TLSStream
+from typing_extensions import override
 
 from qsync.client import targets
 from qsync.client.security import ClientTls
@@ -22,6 +23,22 @@ from qsync.tls.plain import StreamSocket
 _CONTEXTS_MAX: Final = 16
 Certify = Callable[[CertifiedName, bytes], None]
 """Gets the name in the certificate of a node, and the channel binding."""
+
+
+class DialledTlsStream(TLSStream):
+    """TLS as an asynchronous client speaks it: sending fails as on a plain stream.
+
+    Its reader may have found the end in this very moment. To send is a BrokenResourceError then,
+    and would be an EndOfStream or an SSLError.
+    """
+
+    @override
+    async def send(self, item: bytes) -> None:
+        """Raises BrokenResourceError."""
+        try:
+            await super().send(item)
+        except (anyio.EndOfStream, ssl.SSLError) as error:
+            raise anyio.BrokenResourceError from error
 
 
 def dialled(plain: StreamSocket, tls: ClientTls, address: str, certify: Certify) -> TlsSocket:
@@ -43,7 +60,7 @@ async def dialled_stream(
     An end of the stream within the handshake is a ConnectionResetError.
     """
     try:
-        made = await TLSStream.wrap(
+        made = await DialledTlsStream.wrap(
             plain,
             server_side=False,
             hostname=_host(tls, address),

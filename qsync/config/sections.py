@@ -335,8 +335,8 @@ class LimitsSection:
     connections_max: int = option(
         integer(1, 1_000_000),
         "1000",
-        "client connections, of one user at most nine tenths of what others leave; fewer where file "
-        "descriptors are few",
+        "client connections, of one user at most nine tenths of what others leave; fewer where "
+        "file descriptors are few",
     )
     handshake_timeout: float = option(
         duration("100ms", "1m"), "5s", "how long a connection may take to say who it is"

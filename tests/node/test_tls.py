@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
+import anyio
 import pytest
 import trio
 
@@ -21,6 +22,7 @@ from qsync.client.aio import AsyncClient
 from qsync.client.one_node import NodeConnection
 from qsync.client.one_node_aio import AsyncNodeConnection
 from qsync.client.security import ClientTls
+from qsync.client.streams import open_stream
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError, QsyncError, Unavailable
 from qsync.node.links import LinkStatus, PeerLink
@@ -328,6 +330,51 @@ async def test_the_real_openssl_is_turned_away_from_1_2_and_without_a_certificat
         assert b"KEYUPDATE" in asked
         assert b"error" not in asked
         assert await dial(node, authority.client(user)) == "n1", "and it serves on"
+
+
+async def carry(come: trio.SocketStream, target: str, killed: trio.Event) -> None:
+    """Carry bytes both ways until the node is killed: its kernel closes, and TLS says nothing."""
+    host, port = target.rsplit(":", 1)
+    gone = await trio.open_tcp_stream(host, int(port))
+    async with come, gone, trio.open_nursery() as nursery:
+        nursery.start_soon(_pump, come, gone)
+        nursery.start_soon(_pump, gone, come)
+        await killed.wait()
+        nursery.cancel_scope.cancel()
+
+
+async def _pump(source: trio.SocketStream, target: trio.SocketStream) -> None:
+    with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+        async for data in source:
+            await target.send_all(data)
+
+
+@asynccontextmanager
+async def killable(node: Node) -> AsyncIterator[tuple[str, trio.Event]]:
+    """An address of the node, and what breaks all connections through it."""
+    killed = trio.Event()
+    async with trio.open_nursery() as nursery:
+        serve = partial(trio.serve_tcp, partial(carry, target=str(node.address), killed=killed))
+        (listener,) = await nursery.start(partial(serve, 0, host="127.0.0.1"))
+        yield f"127.0.0.1:{listener.socket.getsockname()[1]}", killed
+        nursery.cancel_scope.cancel()
+
+
+async def test_what_cannot_be_sent_over_tls_any_more_breaks_the_stream(
+    tmp_path: Path, authority: Authority
+) -> None:
+    tls = authority.client(authority.user("ann"))
+    async with (
+        one(tmp_path, authority) as node,
+        killable(node) as (address, killed),
+        await open_stream(address, tls, lambda *_: None) as stream,
+    ):
+        assert await stream.receive()
+        killed.set()
+        with pytest.raises(anyio.EndOfStream):
+            await stream.receive()
+        with pytest.raises(anyio.BrokenResourceError):
+            await stream.send(b"too late")
 
 
 # ---------------------------------------------------------------------------------- a cluster
