@@ -54,8 +54,6 @@ def record(
     if wipe is not None:
         world.clockwork.after(wipe.after, _wipe, world, wipe, wiped)
     report = play(world)
-    if report.held:
-        _settle(world)
     return report, keep(world, report, folder, wiped)
 
 
@@ -67,7 +65,9 @@ def stage(plan: Plan, *, judged: bool = True) -> World:
 
 
 def keep(world: World, report: SeedReport, folder: Path, wiped: Iterable[Row] = ()) -> Bundle:
-    """Write the evidence of a run that is over."""
+    """Write the evidence of a run that is over; one that held comes to rest before that."""
+    if report.held:
+        _settle(world)
     recorder = _recorder(world)
     struck: list[Row] = [{"number": at, "f": kind} for at, kind in sorted(report.strikes.items())]
     tables: dict[str, Iterable[Row]] = {

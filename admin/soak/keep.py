@@ -15,7 +15,7 @@ def kept(plan: Plan, *, folder: Path, check: bool) -> JudgedSeed:
 
 
 def played(plan: Plan, folder: Path) -> Run:
-    """Run and keep the bundle, without a check."""
+    """Run and keep the bundle, without a check. The result includes how it came to rest."""
     world = stage(plan)
     report = play(world)
     keep(world, report, bundle_of(plan, folder))
