@@ -97,7 +97,7 @@ def dates(operations: Iterable[Operation]) -> Date:
 
 
 def check_monotonic_reads(operations: Iterable[Operation], date: Date | None = None) -> Verdict:
-    """Reads of a session never go back: neither the log index, nor any value.
+    """Reads of a session never go back: neither the log index within a term, nor any value.
 
     `date` gives the log position of a value; without it the operations do.
     """
@@ -109,12 +109,12 @@ def check_monotonic_reads(operations: Iterable[Operation], date: Date | None = N
         for each, ended in _after_what(reads):
             for earlier in ended:
                 for what, place in _shown(earlier, date):
-                    if what not in newest or place.index > newest[what][0].index:
+                    if what not in newest or _is_later(place, newest[what][0]):
                         newest[what] = (place, earlier)
             for what, place in _shown(each, date):
                 before = newest.get(what)
                 facts += before is not None
-                if before is not None and misses(place, before[0]):
+                if before is not None and _goes_back(place, before[0]):
                     message = f"the session had seen {before[0]} and was then shown {place}"
                     violations.append(_violation(MONOTONIC_READS, message, [before[1], each]))
     if facts == 0:
@@ -219,6 +219,21 @@ def _shown(read: Operation, date: Date) -> Iterator[tuple[Frozen, LogPlace]]:
         yield None, place
     if written is not None:
         yield ("key", freeze(read.key)), LogPlace(written)
+
+
+def _is_later(one: LogPlace, other: LogPlace) -> bool:
+    return (one.term or 0, one.index) > (other.term or 0, other.index)
+
+
+def _goes_back(shown: LogPlace, before: LogPlace) -> bool:
+    """Return whether a log was shown that lacks what was shown before.
+
+    The log of a later term may: what was shown may have been an asynchronous tail, which the next
+    leader cut (protocol.md section 7). That it lacks confirmed data is judged by the values.
+    """
+    if shown.term is not None and before.term is not None and shown.term > before.term:
+        return False
+    return misses(shown, before)
 
 
 def _violation(invariant: str, message: str, witness: list[Operation]) -> Violation:

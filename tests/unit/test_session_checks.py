@@ -3,6 +3,7 @@
 from dataclasses import replace
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -103,13 +104,31 @@ def test_a_tail_that_a_deposed_leader_ended_with_a_rollback_lacks_what_its_succe
     assert check_read_your_writes([before, confirmed, other]).result is Result.FAIL
 
 
-def test_a_session_is_not_shown_another_log_of_the_same_length() -> None:
-    first, second = op(0, "read", 1, at=8), op(1, "read", 2, at=8)
-    for term, count in ((1, 1), (2, 0), (3, 1)):
+@pytest.mark.parametrize("at", [8, 9])
+def test_a_session_is_not_shown_the_log_of_an_older_term(at: int) -> None:
+    first, second = op(0, "read", 1, at=8), op(1, "read", 2, at=at)
+    for term, count in ((1, 1), (2, 0), (3, 0)):
         shown = [replace(first, term=2), replace(second, term=term)]
         assert check_monotonic_reads(shown).count == count
-    older = replace(second, index=9, term=1)
-    assert check_monotonic_reads([replace(first, term=2), older]).count == 1
+
+
+def test_the_log_of_a_later_term_may_lack_an_asynchronous_tail_that_a_session_saw() -> None:
+    """A new leader cut 107 of term 1, which only its predecessor had; 106 is confirmed."""
+    places = [(107, 1), (106, 2), (105, 2)]
+    tail, cut, back = (
+        replace(op(number, "read", "a", at=index), term=term)
+        for number, (index, term) in enumerate(places)
+    )
+    assert check_monotonic_reads([tail, cut]).result is Result.PASS
+    found = check_monotonic_reads([tail, cut, back])
+    assert (found.count, found.violations[0].witness) == (1, (cut, back))
+
+
+def test_confirmed_values_do_not_go_back_in_a_later_term() -> None:
+    writes = [op(0, "write", "a", at=5), op(1, "write", "b", at=7)]
+    first, second = op(2, "read", "b", at=107), op(3, "read", "a", at=106)
+    shown = [replace(first, term=1), replace(second, term=2)]
+    assert check_monotonic_reads([*writes, *shown]).count == 1
 
 
 def test_reads_without_receipts_were_promised_nothing() -> None:
