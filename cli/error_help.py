@@ -337,7 +337,8 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "Ctrl-C, while no write was in progress.", "Nothing was changed; run it again."
     ),
     "INTERRUPTED_UNKNOWN": ErrorHelp(
-        "Ctrl-C, while a write was in progress: it may be applied or not.",
+        "Ctrl-C, while a write was in progress: it may be applied or not. Or `--timeout` ended a "
+        "script that had written.",
         "Read it back before you repeat it. The interactive shell prints the outcome when it is "
         "known.",
     ),

@@ -1,5 +1,6 @@
 """`qsync shell`: the admin shell, also for one expression, a file or a pipe."""
 
+import math
 import sys
 from typing import TYPE_CHECKING
 
@@ -7,7 +8,7 @@ import click
 
 from cli import targets
 from cli.examples import examples
-from cli.options import json_option, target_argument, timeout_option
+from cli.options import Duration, json_option, target_argument
 from cli.output import document, raw, say, style, text
 
 if TYPE_CHECKING:
@@ -46,7 +47,11 @@ FORMATS = ("auto", "table", "vertical", "yaml", "json", "jsonl", "lua", "csv")
 )
 @click.option("--read-only", is_flag=True, help="Refuse everything that changes the cluster.")
 @click.option("--yes", is_flag=True, help="Allow dangerous operations on a production cluster.")
-@timeout_option("10s")
+@click.option(
+    "--timeout",
+    type=Duration(),
+    help="Time limit of the script, and of each of its requests.  [default: 10s for each request]",
+)
 @json_option
 def shell(
     *,
@@ -57,7 +62,7 @@ def shell(
     format: str,
     read_only: bool,
     yes: bool,
-    timeout: float,
+    timeout: float | None,
 ) -> None:
     """Open an interactive Lua shell: box.info, box.space, box.ctl and the rest.
 
@@ -66,7 +71,7 @@ def shell(
     box.info, box.cfg and box.ctl; data always goes to the leader.
     """
     from cli.shell.formats import OutputFormat  # noqa: PLC0415 - only this command needs it
-    from cli.shell.oneshot import Job, run  # noqa: PLC0415 - the same
+    from cli.shell.oneshot import REQUEST_S, Job, run  # noqa: PLC0415 - the same
     from cli.shell.scripts import read_script  # noqa: PLC0415 - the same
     from cli.shell.voices import ShellOutput  # noqa: PLC0415 - the same
 
@@ -84,7 +89,8 @@ def shell(
         people=sys.stdout.isatty() and not style().plain,
         read_only=read_only,
         yes=yes,
-        timeout=timeout,
+        timeout=REQUEST_S if timeout is None else timeout,
+        lasts=math.inf if timeout is None else timeout,
     )
     if interactive:
         _converse(job)

@@ -1,6 +1,6 @@
 """Errors of the shell itself."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from qsync.errors import Outcome, QsyncError
 
@@ -31,7 +31,7 @@ class ChunkInterrupted(QsyncError):
 
 
 class InterruptedUnknown(ChunkInterrupted):
-    """Ctrl-C ended the chunk while a write was in progress: it may be applied or not."""
+    """Ctrl-C ended the chunk while a write was in progress, or `--timeout` after it had written."""
 
     code = "INTERRUPTED_UNKNOWN"
     number = 87
@@ -39,10 +39,11 @@ class InterruptedUnknown(ChunkInterrupted):
     hint = "read it back before you repeat it"
 
     @classmethod
-    def unless_safe(cls, under_way: str, writes: Collection[str]) -> ChunkInterrupted:
-        """The error for an interrupt while that verb was running; empty: none was."""
-        if under_way in writes:
-            return cls(f"interrupted while {under_way} was running: it may be applied or not")
+    def unless_safe(cls, under_way: Iterable[str], writes: Collection[str]) -> ChunkInterrupted:
+        """The error for an interrupt while those verbs were running."""
+        writing = next((each for each in under_way if each in writes), None)
+        if writing is not None:
+            return cls(f"interrupted while {writing} was running: it may be applied or not")
         return ChunkInterrupted("interrupted; the running request changed nothing")
 
 

@@ -1,5 +1,6 @@
 """Chunks from the command line, a file or a pipe: no event loop, no questions, exit codes."""
 
+import math
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -23,11 +24,16 @@ FIBER: Final = re.compile(r"\bfiber\b|\bbox\.watch\s*\(|:watch\s*\(|\bon_electio
 """A script with these names needs an event loop: a request of one fiber must not block the others,
 and watchers are called while the script waits.
 """
+REQUEST_S: Final = 10.0
+"""Seconds for each request, if nothing is said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What to run, where, and how to show it. `sources`: name and text."""
+    """What to run, where, and how to show it. `sources`: name and text.
+
+    `timeout`: seconds for each request. `lasts`: for all of it.
+    """
 
     target: Sequence[str]
     sources: Sequence[tuple[str, str]]
@@ -36,12 +42,13 @@ class Job:
     people: bool = False
     read_only: bool = False
     yes: bool = False
-    timeout: float = 10.0
+    timeout: float = REQUEST_S
+    lasts: float = math.inf
 
     @property
     def has_fibers(self) -> bool:
-        """Whether it needs an event loop."""
-        return any(FIBER.search(text) for _, text in self.sources)
+        """Whether it needs an event loop, which can also end it when its time is over."""
+        return self.lasts < math.inf or any(FIBER.search(text) for _, text in self.sources)
 
 
 class Script(Shell):

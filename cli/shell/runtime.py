@@ -44,6 +44,8 @@ class LuaRuntime:
         self.interrupted = False
         self.ended = False
         """Whether a signal came while Lua ran: the script ends when Lua has stopped."""
+        self.late: Callable[[], QsyncError | None] = _never
+        """The error that ends the script, when its time is over."""
         self.is_running = False
         self._ask = ask
         self._emit = emit
@@ -55,7 +57,7 @@ class LuaRuntime:
     def _load(self, lua: Lua) -> Lua:
         api = lua.table_from(
             {
-                b"interrupted": lambda: self.interrupted,
+                b"interrupted": lambda: self.interrupted or self.late() is not None,
                 b"emit": lambda text: self._emit(_text(text)),
                 b"keep": self._keep,
                 b"forget": self._forget,
@@ -119,7 +121,9 @@ class LuaRuntime:
             case b"done":
                 return self._values(step[2])
             case b"interrupted":
-                raise ChunkInterrupted("the chunk was interrupted; no request was running")
+                raise self.late() or ChunkInterrupted(
+                    "the chunk was interrupted; no request was running"
+                )
             case _:
                 raise self._failure(step[1:])
 
@@ -136,7 +140,11 @@ class LuaRuntime:
             self.is_running = False
         if self.ended:
             raise ChunkInterrupted("the script was interrupted; no request was running")
-        return found if isinstance(found, tuple) else (found,)
+        event = found if isinstance(found, tuple) else (found,)
+        late = self.late() if event[0] == b"ask" else None  # what has ended may tell how
+        if late is not None:
+            raise late
+        return event
 
     async def _answer(self, fiber: int, conn: int, verb: bytes, packed: Lua) -> None:
         """Send the request of a fiber, which makes it ready. Raises ChunkInterrupted."""
@@ -226,6 +234,11 @@ def _kind_of(value: object) -> str | None:
 def _source(name: bytes) -> bytes:
     """A part of the prelude."""
     return PRELUDE.with_name(name.decode()).read_bytes()
+
+
+def _never() -> QsyncError | None:
+    """The default: a script may last."""
+    return None
 
 
 def _uuid() -> bytes:

@@ -151,7 +151,7 @@ class InteractiveShell(Shell):
     async def _interruptible(self, text: str) -> None:
         """Ctrl-C ends the chunk, not the shell."""
         former = signal.signal(signal.SIGINT, self._interrupt)
-        self.verbs.under_way = ""
+        self.verbs.under_way.clear()
         try:
             async with self._one:
                 with trio.CancelScope() as scope:

@@ -15,6 +15,7 @@ from cli.shell.failures import InterruptedUnknown
 from cli.shell.following import follow_key
 from cli.shell.guards import WRITES
 from cli.shell.interrupts import stopping
+from cli.shell.limits import ScriptLimit
 from cli.shell.oneshot import Job, run_chunks
 from cli.shell.shell import Shell
 from cli.shell.voices import ShellOutput
@@ -73,10 +74,14 @@ async def _run(
         shell = FiberScript(box, voices, nursery, read_only=job.read_only, yes=job.yes)
         shell.people = job.people
         shell.settings.format = job.format
+        limit = ScriptLimit(job.lasts)
+        shell.runtime.late = lambda: limit.error(shell.verbs) if limit.passed else None
         nursery.start_soon(shell.runtime.turns.go_on)
         try:
-            with stopping(shell.runtime):
+            with stopping(shell.runtime), trio.move_on_after(limit.grace_s) as scope:
                 await run_chunks(shell, job, collect)
+            if scope.cancelled_caught:
+                raise limit.error(shell.verbs)
         except KeyboardInterrupt:
             raise InterruptedUnknown.unless_safe(shell.verbs.under_way, WRITES) from None
         finally:

@@ -13,7 +13,7 @@ from cli.shell.guards import WRITES, consequence
 from cli.shell.runtime import MultipleValues
 from cli.shell.tarantoolverbs import TarantoolVerbs
 from cli.shell.userverbs import UserVerbs
-from qsync.errors import ConfigError, ReadOnly, WrongOperation
+from qsync.errors import ConfigError, Outcome, QsyncError, ReadOnly, WrongOperation
 
 
 class VerbHost(Protocol):
@@ -49,8 +49,10 @@ class Verbs:
     def __init__(self, box: Box, host: VerbHost) -> None:
         self.data = DataVerbs()
         self.boxes: dict[int, Box] = {0: box}
-        self.under_way = ""
-        """The last request without an answer."""
+        self.under_way: list[str] = []
+        """The verbs of requests without an answer, oldest first."""
+        self.changed = False
+        """Whether a write took effect, or may have."""
         self._host = host
         self._verbs: dict[str, Verb] = {
             **self.data.verbs(),
@@ -82,10 +84,19 @@ class Verbs:
             return NOTHING
         box = self.box(conn)
         await self._guard(box, verb, args)
-        self.under_way = verb
-        answer = await self._verbs[verb](box, args)
-        self.under_way = ""
+        self.under_way.append(verb)
+        try:
+            answer = await self._verbs[verb](box, args)
+        except QsyncError as error:
+            self._answered(verb, changed=error.outcome is not Outcome.ROLLED_BACK)
+            raise
+        self._answered(verb, changed=box.txn is None)
         return answer
+
+    def _answered(self, verb: str, *, changed: bool) -> None:
+        self.changed |= changed and verb in WRITES
+        if verb in self.under_way:
+            self.under_way.remove(verb)
 
     def box(self, conn: int) -> Box:
         """The session of a connection; a fiber, whose number is below 0, has its own."""

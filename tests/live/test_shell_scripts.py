@@ -83,6 +83,35 @@ def run(here: Lab, *args: str | Path, code: int = 0, stdin: str = "") -> typed.D
     return done
 
 
+@pytest.mark.parametrize(
+    ("lua", "code", "said"),
+    [
+        ("while true do end", 7, "it had changed nothing"),
+        ("while true do pcall(function() while true do end end) end", 7, "changed nothing"),
+        ("while true do local info = box.info.ro end", 7, "it had changed nothing"),
+        ("local f = require('fiber') f.create(function() while true do end end) f.sleep(9)", 7, ""),
+        ("require('fiber').sleep(3600)", 7, "it had changed nothing"),
+        ("box.ctl.wait_ro(3600) while true do end", 7, "no node could do it within 1 s"),
+        ("box.begin() box.space.things:delete(1) while true do end", 7, "changed nothing"),
+        ("pcall(box.space.things.insert, box.space.things, 1) while true do end", 7, "nothing"),
+        ("box.space.things:delete(1) while true do end", 5, "what it wrote before that stays"),
+    ],
+)
+def test_a_time_limit_ends_a_script_whatever_its_lua_does(
+    here: Lab, lua: str, code: int, said: str
+) -> None:
+    done = run(here, "--timeout", "1s", "-e", lua, "-e", "print('on')", code=code)
+    assert done.stdout == ""
+    assert "was stopped after 1s (--timeout)" in done.stderr or "within 1 s" in said
+    assert said in done.stderr
+
+
+def test_without_a_time_limit_only_each_request_has_one(here: Lab) -> None:
+    waits = "box.ctl.wait_rw() local f = require('fiber') f.sleep(0.01) return 'done'"
+    assert run(here, "-e", waits).stdout == "done\n"
+    assert "10s for each request" in typed.run("shell", "--help").stdout
+
+
 def test_an_expression_prints_its_values_one_a_line(here: Lab) -> None:
     more = ("-e", "1 + 1, 'x', nil", "-e", "box.info.replication[1].name")
     assert started("shell", here.dir, *more) == "2\nx\nnull\nn1\n"

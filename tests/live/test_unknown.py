@@ -93,7 +93,6 @@ def test_the_shell_keeps_the_token_and_asks_again(here: Lab) -> None:
         here.pause(node)
     write = "local s = box.space.things; pcall(s.insert, s, {2, 'x'})"
     script = ["-e", "box.space.things.name", "-e", write, "-e", "\\tx", "-e", "\\retry"]
-    script += ["--timeout", "5s"]
     command = [sys.executable, "-m", "qsync", "shell", str(here.dir), *script]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as asked:
         assert asked.stdout is not None

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cli.exits import StoppedByGuard
 from cli.shell.failures import ChunkInterrupted, LuaFailed, LuaSyntax
 from cli.shell.refused import REFUSED, refusal_of
 from cli.shell.runtime import CallableMap
@@ -476,6 +477,22 @@ def test_a_loop_without_end_can_be_interrupted(bench: Bench, soon: None, source:
     with pytest.raises(ChunkInterrupted):
         bench.run(source)
     assert bench.one("1 + 1") == 2
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["box.space.t:insert{1}", "pcall(box.space.t.insert, box.space.t, {1}) while true do end"],
+)
+def test_the_error_of_a_request_that_took_all_the_time_is_told(bench: Bench, source: str) -> None:
+    """It says why; that the time is over says only that something took long."""
+
+    def refuse_late(*_: object) -> object:
+        bench.runtime.late = lambda: StoppedByGuard("late")
+        raise DuplicateKey("taken")
+
+    bench.answers |= {"space": lambda *_: space(), "insert": refuse_late}
+    with pytest.raises(DuplicateKey if "pcall" not in source else StoppedByGuard):
+        bench.run(source)
 
 
 def test_every_failure_is_an_error_of_the_package(bench: Bench) -> None:
