@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import signal
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from admin.lab import new_directory, processes
 from admin.lab.failures import LabExists, NoSuchLab, NotRunning, StillRunning
 from admin.lab.metrics_places import metrics_beside, metrics_places
+from admin.lab.names import check_name
 from admin.lab.node_file import CONFIG_FILE, check_options, config_text, options_of
 from admin.lab.ports import LOOPBACK, free_ports
 from admin.lab.processes import OsProcess
@@ -39,7 +39,6 @@ DEFAULT_NAME = "lab"
 DEFAULT_PORT = 3301
 """The port of the first node of a lab in the state directory, if it is free."""
 _FORMAT = 1
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _DATA = ("log", "data", "archive", "snap")
 
 
@@ -212,15 +211,9 @@ def place(name: str = DEFAULT_NAME, directory: Path | None = None) -> Path:
     """Return the directory of a lab. Raises ConfigError for an invalid name."""
     if directory is not None:
         return directory.absolute()
-    if not is_name(name):
-        raise ConfigError(f"--name {name!r} is not a name: letters, digits, dot, dash, underscore")
+    check_name(name)
     found = home() / name
     return found.resolve() if found.is_symlink() else found
-
-
-def is_name(text: str) -> bool:
-    """Return whether this is a valid name of a lab."""
-    return _NAME.fullmatch(text) is not None
 
 
 def register(name: str, directory: Path) -> None:

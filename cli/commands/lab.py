@@ -17,6 +17,7 @@ from admin.cluster.surveys import ClusterSurvey
 from admin.lab import lab as labs
 from admin.lab.failures import LabExists, NotRunning
 from admin.lab.lab import Lab, LabNode
+from admin.lab.names import check_name, is_name
 from admin.lab.secure import have_users, is_secure
 from cli import targets
 from cli.commands.faults import fault
@@ -289,24 +290,10 @@ def wipe(*, node: str, name: str, directory: Path | None) -> None:
     _told(found, found.node(node), "wiped")
 
 
-for _command in (cut, slow, heal, links, fault):
+_OF_LINKS = (cut, slow, heal, links, fault)
+for _command in _OF_LINKS:
     lab.add_command(_command)
-for _command in (
-    up,
-    down,
-    ps,
-    kill,
-    start,
-    add,
-    pause,
-    resume,
-    wipe,
-    cut,
-    slow,
-    heal,
-    links,
-    fault,
-):
+for _command in (up, down, ps, kill, start, add, pause, resume, wipe, *_OF_LINKS):
     _options(_command)
 
 
@@ -360,8 +347,9 @@ def _register(name: str, directory: Path) -> str:
         labs.register(name, directory)
         return name
     own = directory.absolute().name
-    if labs.exists(directory) and not labs.is_name(own):
+    if labs.exists(directory) and not is_name(own):
         return own
+    check_name(own, said="the directory's name")
     with contextlib.suppress(LabExists):
         labs.register(own, directory)
     return own

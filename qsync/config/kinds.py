@@ -10,7 +10,8 @@ from qsync import features
 from qsync.config import secret
 from qsync.config.secret import Secret
 from qsync.options.core_options import CoreOption
-from qsync.options.value_kinds import MEMBER_NAME, ValueKind, member_name
+from qsync.options.member_names import MEMBER_NAME
+from qsync.options.value_kinds import ValueKind, member_name
 
 T = TypeVar("T")
 

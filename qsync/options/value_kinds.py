@@ -1,7 +1,6 @@
 """What an option's text may be, and how it becomes a value and text again."""
 
 import difflib
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,13 +10,12 @@ from election import quorum
 from election.messages import VOTERS_MAX
 from election.quorum import Quorum
 from qsync import units
+from qsync.options.member_names import MEMBER_NAME, NAME_CHARS_MAX
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
 N = TypeVar("N", int, float)
 
-MEMBER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
-"""What a member of a cluster may be called."""
 WORD_CHARS_MAX = 100
 """A longer word is not compared with the known ones: that takes long and finds nothing."""
 
@@ -74,7 +72,8 @@ def size(low: str, high: str) -> ValueKind[int]:
 def member_name(text: str) -> str:
     """What may be the name of a member."""
     if not MEMBER_NAME.fullmatch(text):
-        raise ValueError("is not a name: letters, digits, dot, dash, underscore, at most 63")
+        rule = f"letters, digits, dot, dash, underscore, at most {NAME_CHARS_MAX} characters"
+        raise ValueError(f"is not a name: {rule}")
     return text
 
 

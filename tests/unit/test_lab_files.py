@@ -23,6 +23,7 @@ from cli.main import run
 from qsync._pytest import asked_by
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
+from qsync.options.member_names import NAME_CHARS_MAX
 from tests.live import real
 
 
@@ -173,8 +174,19 @@ def test_a_directory_that_is_no_name_wants_a_name_for_its_lab(
 ) -> None:
     there = tmp_path / "my lab"
     assert run(["lab", "up", "--nodes", "1", "--dir", str(there)]) == 2
-    assert "--name 'my lab' is not a name: letters, digits" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "the directory's name 'my lab' is not a name: letters, digits" in said
+    assert "(give the lab another --name)" in said
     assert not there.exists()
+
+
+def test_the_name_of_a_lab_has_a_limit_that_is_told(tmp_path: Path) -> None:
+    longest = "x" * NAME_CHARS_MAX
+    assert lab.place(longest).name == longest
+    made = lab.create(tmp_path / "x", name=longest, nodes=1)
+    assert NodeConfig.load(made.nodes[0].config, {}).cluster.name == longest
+    with pytest.raises(ConfigError, match="has 64 characters; the name of a lab has at most 63"):
+        lab.place(longest + "x")
 
 
 def test_a_lab_that_could_not_be_made_keeps_no_name(
