@@ -26,7 +26,7 @@ from election.messages import Replica
 from qsync.errors import ConfigError
 from qsync.store.eventfile import note_wiped
 from qsync.store.private import make_private
-from qsync.store.unfinished import is_unfinished
+from qsync.store.unfinished import NOTE, is_unfinished
 
 NODES_MAX = 31
 STATE_FILE = "lab.json"
@@ -258,7 +258,8 @@ def create(
     """Create a lab: free ports, a configuration for each node, the state file last.
 
     With `links` a proxy between the nodes can spoil every directed link; `secure`: over TLS, with
-    certificates of their own, else they share a secret in a file. Raises ConfigError for options.
+    certificates of their own, else they share a secret in a file. Raises ConfigError for options,
+    DirectoryNotEmpty: what others put there would be deleted with the lab.
     """
     from admin.lab import cluster_secret  # noqa: PLC0415 - reads YAML, which others of a lab do not
     from qsync.store.opening import Founder, found  # noqa: PLC0415 - most only look a lab up
@@ -285,6 +286,8 @@ def create(
         links=_lay_out_links(members, others) if links else None,
     )
     with new_directory.filled(directory):
+        hint = "a lab wants a new directory, which is deleted with it"
+        new_directory.check_new(directory, hint=hint, ignored=frozenset({NOTE}))
         for each in lab.directories.values():
             make_private(each)
         given = {**(options or {}), **(lay_out(directory, lab) if secure else {})}

@@ -16,7 +16,7 @@ import yaml
 from typing_extensions import override
 
 from admin.lab import lab, ports, processes
-from admin.lab.failures import LabExists, NoSuchLab
+from admin.lab.failures import DirectoryNotEmpty, LabExists, NoSuchLab
 from admin.lab.node_file import config_text, options_of
 from admin.lab.processes import OsProcess
 from cli.main import run
@@ -187,6 +187,18 @@ def test_the_name_of_a_lab_has_a_limit_that_is_told(tmp_path: Path) -> None:
     assert NodeConfig.load(made.nodes[0].config, {}).cluster.name == longest
     with pytest.raises(ConfigError, match="has 64 characters; the name of a lab has at most 63"):
         lab.place(longest + "x")
+
+
+def test_a_lab_is_not_made_among_other_files_which_would_be_deleted_with_it(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.txt"
+    mine.write_text("precious")
+    with pytest.raises(DirectoryNotEmpty, match=r"is not empty: it holds mine\.txt"):
+        lab.create(tmp_path, name="x", nodes=1)
+    assert list(tmp_path.iterdir()) == [mine]
+    there = tmp_path / "empty"
+    there.mkdir()
+    lab.create(there, name="x", nodes=1).remove()
+    assert list(tmp_path.iterdir()) == [mine]
 
 
 def test_a_lab_that_could_not_be_made_keeps_no_name(
