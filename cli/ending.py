@@ -5,12 +5,13 @@ import select
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 _ASKING = (signal.SIGTERM, signal.SIGHUP)
-_OUTPUTS = (1, 2)
+OUTPUTS = (1, 2)
+"""Our file descriptors: stdout and stderr."""
 
 
 @contextmanager
@@ -22,7 +23,7 @@ def interrupted_politely() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # signals are for the main thread alone
         return
-    terminals = [number for number in _OUTPUTS if os.isatty(number)]
+    terminals = [number for number in OUTPUTS if os.isatty(number)]
 
     def interrupt_once(number: int, frame: FrameType | None) -> None:
         if number == signal.SIGHUP:
@@ -62,12 +63,12 @@ def open_streams() -> None:
 def unread() -> list[int]:
     """Our output whose reader is gone, if any."""
     poll = select.poll()
-    for each in _OUTPUTS:
+    for each in OUTPUTS:
         poll.register(each, 0)  # errors and hang-ups are told always
     return [number for number, _ in poll.poll(0)]
 
 
-def silence(numbers: list[int]) -> None:
+def silence(numbers: Iterable[int]) -> None:
     """What is said there from now on, also out of buffers when Python ends, fails no more."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for each in numbers:

@@ -355,7 +355,9 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "The message names it; `qsync COMMAND --help` shows the usage, with examples.",
     ),
     "NO_FILE": ErrorHelp(
-        "The file does not exist, its permissions forbid it, or the disk is full.",
+        "The file does not exist, its permissions forbid it, or the disk is full. If only the "
+        "output of a command cannot be written, the command may have done what it should: then "
+        "the exit code is 5.",
         "Name another place, or make that one readable and writable.",
     ),
     "STOPPED": ErrorHelp(

@@ -2,18 +2,20 @@
 
 import importlib
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 from typing_extensions import override
 
-from cli.ending import open_streams, silence, unread
+from cli.ending import OUTPUTS, open_streams, silence, unread
 from cli.examples import examples
 from cli.exits import Exit, NoFile, WrongUsage, exit_of
 from cli.output import Style, complain, complaint
 from qsync import __version__
 from qsync.disk_errors import NO_ROOM, OF_DISKS
-from qsync.errors import QsyncError
+from qsync.errors import Outcome, QsyncError
 from qsync.form import form
 
 if TYPE_CHECKING:
@@ -210,6 +212,36 @@ def _named(error: click.ClickException) -> WrongUsage:
     return WrongUsage(error.format_message(), hint=hint)
 
 
+def _refuse(error: click.ClickException, style: Style, args: list[str]) -> None:
+    """Say what is wrong with the command line."""
+    try:
+        error.show()
+    finally:
+        if "--json" in _before_operands(args):
+            complaint(_named(error), style)
+
+
+def _told(code: int, tell: Callable[[], None]) -> int:
+    """Return the exit code, also where nobody reads or keeps what is told beside it."""
+    try:
+        tell()
+    except OSError as lost:
+        if not isinstance(lost, BrokenPipeError) and lost.errno not in OF_DISKS:
+            raise
+        silence(OUTPUTS)
+    return code
+
+
+def _no_file(error: OSError, style: Style) -> NoFile:
+    """A file that was named, or the output. What the command had changed before stays changed."""
+    what = f"{error.filename or 'the output'}: {error.strerror}"
+    named = NoFile(what, hint=_hint(error))
+    if style.changed:
+        named = NoFile(f"{what}; what was changed stays", hint="look before you repeat it")
+        named.outcome = Outcome.UNKNOWN
+    return named
+
+
 def _hint(error: OSError) -> str:
     """What to do about a file that cannot be read or written, or nothing."""
     if error.errno in NO_ROOM:
@@ -231,22 +263,16 @@ def _run(args: list[str]) -> int:
     try:
         result = group.main(args=args, prog_name="qsync", standalone_mode=False, obj=style)
     except click.ClickException as error:
-        error.show()
-        if "--json" in _before_operands(args):
-            complaint(_named(error), style)
-        return error.exit_code
+        return _told(error.exit_code, partial(_refuse, error, style, args))
     except (click.Abort, KeyboardInterrupt):
-        print("interrupted", file=sys.stderr)
-        return Exit.INTERRUPTED
+        return _told(Exit.INTERRUPTED, partial(print, "interrupted", file=sys.stderr))
     except QsyncError as error:
-        complain(error, style, args)
-        return exit_of(error)
+        return _told(exit_of(error), partial(complain, error, style, args))
     except BrokenPipeError:
-        raise  # of `complain`'s own, and of what click lets through
+        raise  # of what click lets through
     except OSError as error:
         if error.filename is None and error.errno not in OF_DISKS:
             raise  # Nothing that a user named: a mistake of ours, to be seen whole.
-        named = NoFile(f"{error.filename or 'the output'}: {error.strerror}", hint=_hint(error))
-        complain(named, style)
-        return exit_of(named)
+        named = _no_file(error, style)
+        return _told(exit_of(named), partial(complain, named, style))
     return int(result) if isinstance(result, int) else Exit.DONE

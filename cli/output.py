@@ -40,6 +40,8 @@ class Style:
     plain: bool = False
     documents: int = 0
     """Printed so far: there is one in all, and what was asked for is worth more than the error."""
+    changed: bool = False
+    """Whether something was changed, which stays so if that cannot be told."""
 
 
 def style() -> Style:
@@ -47,6 +49,11 @@ def style() -> Style:
     found = click.get_current_context().find_root().ensure_object(Style)
     assert isinstance(found, Style)
     return found
+
+
+def note_change() -> None:
+    """Remember that the command has changed something, before it tells so."""
+    style().changed = True
 
 
 def document(schema: str, **members: object) -> None:
@@ -133,11 +140,18 @@ def complain(error: QsyncError, how: Style, args: Sequence[str] = ()) -> None:
 
     `args`: the command line, which is said again with the token if that tells what became of it.
     """
+    resolving, giving_up = _resolving(error, args), _giving_up(error, args)
+    try:
+        _say_all(error, resolving, giving_up)
+    finally:  # who reads the document may have no room for the rest
+        if how.as_json:
+            complaint(error, how, resolve=resolving, give_up=giving_up)
+
+
+def _say_all(error: QsyncError, resolving: str, giving_up: str) -> None:
     say(f"qsync: {error}")
-    resolving = _resolving(error, args)
     if resolving:
         say(f"  its outcome: {resolving}")
-    giving_up = _giving_up(error, args)
     if giving_up:
         say(f"  the same without doing it: {giving_up}")
     for place, why in _attempts(error):
@@ -147,8 +161,6 @@ def complain(error: QsyncError, how: Style, args: Sequence[str] = ()) -> None:
     if _no_node_answers(error):
         for line in _LOST:
             say(f"  {line}")
-    if how.as_json:
-        complaint(error, how, resolve=resolving, give_up=giving_up)
 
 
 def complaint(error: QsyncError, how: Style, **commands: str) -> None:

@@ -10,7 +10,7 @@ from admin.cluster.shared_settings import SettingChange, SharedSettings
 from cli.examples import examples
 from cli.exits import CheckFailed, StoppedByGuard
 from cli.options import json_option, set_options, target_argument, target_option, timeout_option
-from cli.output import document, json_schema, say, style, text
+from cli.output import document, json_schema, note_change, say, style, text
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 
@@ -88,6 +88,7 @@ def _change(
                 "not confirmed, so nothing was changed", hint="a script says --yes"
             )
         made = shared_settings.change(found, changes, timeout=timeout)
+        note_change()
         say(f"done: term {made.term} index {made.index}, {made.acks} voters have it")
     if style().as_json:
         members = [

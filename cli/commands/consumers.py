@@ -8,7 +8,7 @@ from admin.cluster.consumers import LogUse
 from admin.cluster.short import seconds
 from cli.examples import examples
 from cli.options import json_option, target_argument, target_option, timeout_option
-from cli.output import document, say, style, text
+from cli.output import document, note_change, say, style, text
 from cli.printable import one_line
 from qsync.consumer import ConsumerKind
 from qsync.status.members import FOLLOWS
@@ -76,6 +76,7 @@ def drop(*, name: str, target: list[str], dry_run: bool, timeout: float) -> None
             say(f"drop {name}: {would}")
         return
     consumers.drop(use, one, timeout=timeout)
+    note_change()
     if style().as_json:
         document("consumers", did=f"{name} is let go", **_json(consumers.look(target, timeout=2.0)))
         return

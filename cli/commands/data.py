@@ -12,7 +12,7 @@ from typing_extensions import override
 from cli.examples import examples
 from cli.exits import Exit
 from cli.options import json_option, target_option, timeout_option
-from cli.output import document, say, style, value
+from cli.output import document, note_change, say, style, value
 from qsync.errors import Outcome, QsyncError
 from qsync.units import how_many
 
@@ -369,6 +369,7 @@ def _name(index: str) -> str | int:
 
 
 def _tell(receipt: "Receipt") -> None:
+    note_change()
     if style().as_json:
         document(
             "receipt",

@@ -7,7 +7,7 @@ import click
 from admin.cluster import leadership, surveys
 from admin.cluster.surveys import ClusterSurvey
 from cli.options import json_option, target_option, timeout_option
-from cli.output import document, say, style
+from cli.output import document, note_change, say, style
 from qsync.errors import NotLeader, Unavailable
 from qsync.wire.verbs import ClearRequest, DemoteRequest, PromoteRequest
 
@@ -128,6 +128,7 @@ def _dry_run(found: ClusterSurvey, name: str, what: str, *, heir: int = 0) -> No
 
 def _tell(name: str, target: list[str], *, patience: float) -> None:
     """Who leads after the change, when it takes writes or that has lasted too long."""
+    note_change()
     if patience:
         with contextlib.suppress(Unavailable):  # Then the known part is shown.
             surveys.wait_writable(target, timeout=patience)

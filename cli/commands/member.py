@@ -12,7 +12,7 @@ from admin.cluster.surveys import ClusterSurvey
 from cli.commands import consumers
 from cli.examples import examples
 from cli.options import json_option, target_argument, target_option, timeout_option
-from cli.output import document, say, style, text
+from cli.output import document, note_change, say, style, text
 from qsync.member import MemberAction, MemberRole, Standing
 
 P = ParamSpec("P")
@@ -209,6 +209,7 @@ def _would(
 
 
 def _done(target: list[str], what: str) -> None:
+    note_change()
     after = surveys.wait_writable(target, timeout=_SETTLES_S)
     rows = membership.members(after)
     if style().as_json:

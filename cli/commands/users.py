@@ -8,7 +8,7 @@ import click
 from cli.examples import examples
 from cli.new_passwords import check_one_source, new_password
 from cli.options import json_option, target_option, timeout_option
-from cli.output import document, say, style, text
+from cli.output import document, note_change, say, style, text
 from cli.printable import one_line
 from cli.render.rights import (
     creation_in_words,
@@ -364,6 +364,7 @@ def _would(verb: str, name: str, what: str) -> None:
 
 
 def _did(verb: str, name: str, what: str, **more: object) -> None:
+    note_change()
     given = {key: value for key, value in more.items() if value is not None}
     if style().as_json:
         document("user-changed", verb=verb, name=name, **given)

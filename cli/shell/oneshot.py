@@ -10,6 +10,7 @@ from typing import Final
 from typing_extensions import override
 
 from admin.box.inline import drive, open_inline
+from cli.output import note_change
 from cli.shell import opened
 from cli.shell.chunks import COMMAND, chunks
 from cli.shell.failures import InterruptedUnknown
@@ -78,6 +79,8 @@ def run(
         except KeyboardInterrupt:
             raise InterruptedUnknown.unless_safe(shell.verbs.under_way, WRITES) from None
         finally:
+            if shell.verbs.changed:
+                note_change()
             opened.lose(shell.box, shell.voices)
             shell.voices.back()
 

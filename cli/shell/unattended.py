@@ -9,6 +9,7 @@ from typing_extensions import override
 from admin.box.opening import open_box
 from admin.box.session import Box
 from cli.groups import first_of
+from cli.output import note_change
 from cli.shell import opened
 from cli.shell.carriers import TaskCarriers
 from cli.shell.failures import InterruptedUnknown
@@ -85,6 +86,8 @@ async def _run(
         except KeyboardInterrupt:
             raise InterruptedUnknown.unless_safe(shell.verbs.under_way, WRITES) from None
         finally:
+            if shell.verbs.changed:
+                note_change()
             opened.lose(shell.box, shell.voices)
             for sentence in shell.verbs.script_ended():
                 shell.voices.say(sentence)

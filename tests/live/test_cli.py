@@ -139,6 +139,28 @@ def test_a_token_makes_a_repeated_write_happen_once(home: Path, accounts: str) -
     assert json.loads(qsync("get", accounts, "1", *at)) == [1, "ann", 101]
 
 
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (("delete", "accounts", "5", "--json", "--target"), 5),
+        (("get", "accounts", "5", "--target"), 1),
+        (("shell", "-e", "return 1, box.space.accounts:delete(5)"), 5),
+        (("shell", "-e", "return box.space.accounts:get(1)"), 1),
+        (("promote", "n1", "--json", "--target"), 5),
+    ],
+)
+@pytest.mark.usefixtures("accounts")
+def test_a_change_that_cannot_be_told_is_no_failure(
+    home: Path, args: tuple[str, ...], code: int
+) -> None:
+    """Exit code 1 says that nothing was applied, and a script would do it again."""
+    program = [sys.executable, "-m", "qsync", *args, str(home)]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, cwd=ROOT, check=False)
+    assert done.returncode == code
+    assert (b"what was changed stays" in done.stderr) == (code == 5)
+
+
 def test_the_log_is_whole_online_and_decoded(home: Path, accounts: str) -> None:
     found = answer("log", "verify", lab.load(home).addresses[0])
     assert found["whole"]

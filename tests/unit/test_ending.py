@@ -17,7 +17,7 @@ PATIENCE_S = 30.0
 @pytest.fixture
 def fatal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """SIGTERM and SIGHUP as a fresh process has them, and no terminal that could be closed."""
-    monkeypatch.setattr("cli.ending._OUTPUTS", ())
+    monkeypatch.setattr("cli.ending.OUTPUTS", ())
     former = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)}
     for each in former:
         signal.signal(each, signal.SIG_DFL)

@@ -267,11 +267,24 @@ def test_a_reader_who_has_enough_is_no_failure(args: list[str], *, together: boo
         done = subprocess.run(program, stdout=writing, stderr=errors_too, check=False)
     finally:
         os.close(writing)
-    if args[0] == "explain" and not together:
-        assert done.returncode == 2, "it was said on stderr, which is read"
+    if args[0] == "explain":
+        assert done.returncode == 2, "what was wrong stays wrong, also where nobody reads it"
     else:
         assert done.returncode == 0
-        assert not done.stderr
+    assert together or bool(done.stderr) == (args[0] == "explain")
+
+
+@pytest.mark.parametrize("args", [["get", "s", "1", "-t", "127.0.0.1:1"], ["explain", "nothing"]])
+def test_a_full_disk_leaves_the_exit_code_and_the_document(args: list[str]) -> None:
+    code = command.run(args)
+    assert code > 1
+    program = [sys.executable, "-m", "qsync", *args, "--json"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(program, stdout=subprocess.PIPE, stderr=full, check=False)
+        assert done.returncode == code
+        assert json.loads(done.stdout)["exit"] == code
+        done = subprocess.run(program, stdout=full, stderr=full, check=False)
+        assert done.returncode == code
 
 
 @pytest.mark.parametrize("args", [["help", "run-nodes"], ["drill", "list"], ["explain", "nothing"]])
