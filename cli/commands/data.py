@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from cli.examples import examples
 from cli.exits import Exit
+from cli.one_write import committed
 from cli.options import json_option, target_option, timeout_option
 from cli.output import document, note_change, say, style, value
 from qsync.errors import Outcome, QsyncError
@@ -233,7 +234,9 @@ def insert(
 ) -> None:
     """Insert TUPLE; fails if its key exists."""
     with _connect(target, timeout) as db:
-        _tell(db.space(space).insert(row, is_sync=is_sync, token=token))
+        tx = db.transaction(is_sync=is_sync, token=token)
+        tx.space(space).insert(row)
+        _tell(committed(tx))
 
 
 @click.command(epilog="Example: qsync replace accounts '[1, \"ann\", 100]' --sync")
@@ -251,7 +254,9 @@ def replace(
 ) -> None:
     """Insert TUPLE, or replace the tuple that has its key."""
     with _connect(target, timeout) as db:
-        _tell(db.space(space).replace(row, is_sync=is_sync, token=token))
+        tx = db.transaction(is_sync=is_sync, token=token)
+        tx.space(space).replace(row)
+        _tell(committed(tx))
 
 
 @click.command(epilog='Example: qsync update accounts 1 \'[["+", "balance", 10]]\'')
@@ -271,7 +276,9 @@ def update(
 ) -> None:
     """Change fields of the tuple at KEY; does nothing if there is none."""
     with _connect(target, timeout) as db:
-        _tell(db.space(space).update(key, changes, is_sync=is_sync, token=token))
+        tx = db.transaction(is_sync=is_sync, token=token)
+        tx.space(space).update(key, changes)
+        _tell(committed(tx))
 
 
 @click.command(epilog="Example: qsync upsert hits '[\"/\", 1]' '[[\"+\", 2, 1]]'")
@@ -291,7 +298,9 @@ def upsert(
 ) -> None:
     """Insert TUPLE, or update the tuple that has its key."""
     with _connect(target, timeout) as db:
-        _tell(db.space(space).upsert(row, changes, is_sync=is_sync, token=token))
+        tx = db.transaction(is_sync=is_sync, token=token)
+        tx.space(space).upsert(row, changes)
+        _tell(committed(tx))
 
 
 @click.command(epilog="Example: qsync delete accounts 1")
@@ -309,7 +318,9 @@ def delete(
 ) -> None:
     """Remove the tuple at KEY."""
     with _connect(target, timeout) as db:
-        _tell(db.space(space).delete(key, is_sync=is_sync, token=token))
+        tx = db.transaction(is_sync=is_sync, token=token)
+        tx.space(space).delete(key)
+        _tell(committed(tx))
 
 
 @click.command(

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -59,6 +60,31 @@ def test_an_unknown_write_is_resolved_by_the_command_that_the_error_says(here: L
     assert resolved.code == 0, resolved.stderr
     with qsync.connect(here.addresses, timeout=20) as db:
         assert db.space("things").get(10) == [10, "once"]
+
+
+def test_a_write_that_nobody_waits_for_any_more_is_left_with_its_token(here: Lab) -> None:
+    """Ctrl-C does not take back what was sent."""
+    paused = followers(here)
+    for node in paused:
+        here.pause(node)
+    command = [sys.executable, "-m", "qsync", "insert", "things", '[40, "left"]', "--json"]
+    command += ["--target", str(here.dir)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as asked:
+        real.until(lambda: pending(here) == 1, "the write waits for its quorum")
+        asked.send_signal(signal.SIGINT)
+        told = json.loads(asked.communicate(timeout=60)[0])
+    for node in paused:
+        here.resume(node)
+    assert (asked.returncode, told["code"], told["exit"]) == (5, "OUTCOME_UNKNOWN", 5)
+    resolved = typed.run(*shlex.split(told["give_up"])[1:])
+    assert "committed: term" in resolved.stderr
+    assert json.loads(resolved.stdout) == [40, "left"]
+
+
+def pending(here: Lab) -> int:
+    """Transactions that wait for a quorum."""
+    found = surveys.survey(here.addresses).leader
+    return 0 if found is None else found.synchro.queue.len
 
 
 def test_a_token_alone_tells_the_outcome_and_what_was_not_done_never_is(here: Lab) -> None:
