@@ -10,6 +10,7 @@ import click
 
 import qsync
 from cli.output import say
+from qsync.disk_errors import naming
 
 if TYPE_CHECKING:
     from admin.checker.engine import EngineChoice
@@ -71,7 +72,8 @@ class CheckOutputs:
             count = write(reports, self.violations)
             say(f"violations: {self.violations}, {count} rows")
         if self.json is not None:
-            self.json.write_text(document + "\n", encoding="utf-8")
+            with naming(self.json):
+                self.json.write_text(document + "\n", encoding="utf-8")
             say(f"document: {self.json}")
 
 
@@ -82,7 +84,8 @@ def _leave_page(
 
     page = render(reports, Circumstances(choice.sentence, seconds, qsync.__version__))
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(page, encoding="utf-8")
+    with naming(place):
+        place.write_text(page, encoding="utf-8")
     say(f"report: {place}")
 
 

@@ -13,6 +13,7 @@ from admin.cluster.fields import Answer
 from admin.cluster.surveys import ClusterSurvey
 from admin.cluster.unreachable import UnreachableNode
 from admin.doctor.facts import Facts, NodeSettings
+from qsync.disk_errors import naming
 from qsync.errors import ConfigError
 from qsync.status import decode
 
@@ -76,12 +77,14 @@ class MomentWriter:
             line["events"] = moment.events
         if moment.settings != former.settings:
             line["settings"] = moment.settings
-        self._file.write(json.dumps(line, default=str) + "\n")
+        with naming(self.path):
+            self._file.write(json.dumps(line, default=str) + "\n")
         self.count += 1
 
     def close(self) -> None:
         """Done."""
-        self._file.close()
+        with naming(self.path):
+            self._file.close()
 
 
 def read(path: Path) -> list[Moment]:

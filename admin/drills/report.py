@@ -11,6 +11,7 @@ from admin.drills.expectations import JudgedRun
 from admin.drills.hooks.running import HookRun
 from admin.drills.measure import AckedWrite, Latencies
 from admin.drills.record import RunEnd, StepRecord
+from qsync.disk_errors import naming
 from qsync.errors import ConfigError
 
 SCHEMA = "qsync/drill-report/1"
@@ -20,9 +21,10 @@ FILE = "report.json"
 def write(judged: JudgedRun, out: Path) -> dict[str, object]:
     """Write all three files; return the content of the JSON."""
     found = as_json(judged)
-    (out / FILE).write_text(json.dumps(found, indent=2, default=str) + "\n", "utf-8")
-    (out / "report.md").write_text(markdown.render(found), "utf-8")
-    (out / "report.html").write_text(page.render(found), "utf-8")
+    with naming(out):
+        (out / FILE).write_text(json.dumps(found, indent=2, default=str) + "\n", "utf-8")
+        (out / "report.md").write_text(markdown.render(found), "utf-8")
+        (out / "report.html").write_text(page.render(found), "utf-8")
     return found
 
 

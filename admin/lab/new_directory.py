@@ -12,7 +12,7 @@ from typing import Final, TextIO, TypeAlias
 
 from admin.lab.failures import DirectoryNotEmpty
 from admin.lab.processes import clearing_up
-from qsync.disk_errors import OF_DISKS
+from qsync.disk_errors import naming
 from qsync.errors import DirectoryLocked
 from qsync.store.private import make_private
 from qsync.store.unfinished import NOTE
@@ -59,7 +59,7 @@ def filled(directory: Path, *inside: Path) -> Iterator[None]:
         directory.mkdir(parents=True, exist_ok=True)
     elif new:
         make_private(directory)
-    with _naming(directory), _locked(directory) as file:
+    with naming(directory), _locked(directory) as file:
         left = _left(file)
         _undo(directory, left)
         before = {".": _names(directory), **{each.name: _names(each) for each in inside}, **left}
@@ -78,17 +78,6 @@ def filled(directory: Path, *inside: Path) -> Iterator[None]:
             raise
         (directory / NOTE).unlink()
         _sync(directory)  # a note that came back would let a later command remove all of it
-
-
-@contextmanager
-def _naming(directory: Path) -> Iterator[None]:
-    """Name the directory in errors of its disk, such as that it is full."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None and error.errno in OF_DISKS:
-            error.filename = str(directory)
-        raise
 
 
 @contextmanager

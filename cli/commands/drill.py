@@ -18,6 +18,7 @@ from cli.examples import examples
 from cli.exits import CheckFailed
 from cli.options import json_option, mutant_option, set_options
 from cli.output import content, document, json_schema, names, say, style, text
+from qsync.disk_errors import naming
 from qsync.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -316,7 +317,8 @@ def compare(*, before: Path, after: Path, threshold: float, html: Path | None) -
     one, two = comparison.read_series(before), comparison.read_series(after)
     rows = comparison.compare(one, two, threshold)
     if html is not None:
-        html.write_text(comparison_page.render(one, two, rows, threshold), "utf-8")
+        with naming(html):
+            html.write_text(comparison_page.render(one, two, rows, threshold), "utf-8")
     if style().as_json:
         document("drill-compare", threshold=threshold, measures=[each.as_json() for each in rows])
     else:
@@ -364,7 +366,8 @@ def _conclude(judged: "list[JudgedRun]", place: Path, junit: Path | None) -> Non
     from admin.drills.record import RunEnd  # noqa: PLC0415 - only here
 
     if junit is not None:
-        junit.write_text(render(judged), "utf-8")
+        with naming(junit):
+            junit.write_text(render(judged), "utf-8")
     spread = comparison.spread([each.measures for each in judged])
     last = judged[-1]
     if style().as_json:

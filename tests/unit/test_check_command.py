@@ -47,6 +47,18 @@ def document(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
     return found
 
 
+def test_a_report_for_which_there_is_no_room_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The judgement on the screen is whole, and only the file is missing."""
+    full = tmp_path / "full.html"
+    full.symlink_to("/dev/full")
+    assert run(["check", "--quick", file(tmp_path, "a", GOOD), "--html", str(full)]) == 1
+    said = capsys.readouterr()
+    assert f"NO_FILE: {full}: No space left on device" in said.err
+    assert "pass" in said.out
+
+
 def test_a_history_that_holds_exits_with_nought(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from admin.cluster import moment
 from admin.cluster.moment import Moment, MomentWriter
 from cli import explanations
 from cli import main as command
@@ -294,6 +295,19 @@ def test_a_stream_that_the_caller_closed_is_no_mistake_of_ours(args: list[str]) 
         done = subprocess.run(["sh", "-c", f"{program} {closed}"], capture_output=True, check=False)
         assert done.returncode == (2 if args[0] == "explain" else 0)
         assert b"Traceback" not in done.stderr
+
+
+def test_a_record_for_which_there_is_no_room_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tape = tmp_path / "tape"
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        monkeypatch.setattr(moment, "_open", lambda *_: full)
+        writer = MomentWriter(tape)
+        writer.write(Moment(time=1.0))
+        with pytest.raises(OSError, match="No space") as caught:
+            writer.close()
+    assert caught.value.filename == str(tape)
 
 
 @pytest.mark.parametrize(
