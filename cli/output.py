@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cli import valid_json
 from cli.exits import exit_of
 from cli.printable import printable
 from qsync.errors import OutcomeUnknown, QsyncError, Unanswered, Unavailable
@@ -65,7 +66,7 @@ def document(schema: str, **members: object) -> None:
 def as_document(schema: str, members: Mapping[str, object]) -> str:
     """The document that `document` prints."""
     whole = {"schema": f"qsync/{schema}/1", **members}
-    return json.dumps(whole, ensure_ascii=False, default=_plain)
+    return valid_json.dumps(whole, _plain)
 
 
 def _print_document(schema: str, members: Mapping[str, object]) -> None:
@@ -74,7 +75,7 @@ def _print_document(schema: str, members: Mapping[str, object]) -> None:
 
 def value(data: object) -> None:
     """Print one value as JSON, on a line."""
-    click.echo(printable(json.dumps(data, ensure_ascii=False, default=_plain)))
+    click.echo(printable(valid_json.dumps(data, _plain)))
 
 
 def text(line: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from cli import valid_json
 from cli.shell.values import Double, NamedRow, plain
 from qsync.units import how_many
 
@@ -206,7 +207,7 @@ def _named(row: NamedRow) -> dict[str, object]:
 
 
 def _json(value: object) -> str:
-    return json.dumps(plain_json(value), ensure_ascii=False, default=_odd)
+    return valid_json.dumps(plain_json(value), _odd)
 
 
 def plain_json(value: object) -> object:

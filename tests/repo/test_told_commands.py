@@ -49,7 +49,7 @@ def wrong(args: list[str]) -> str:
     command: click.Command = group
     context = click.Context(group)
     at = 0
-    while isinstance(command, click.Group) and at < len(args) and args[at][0] != "-":
+    while isinstance(command, click.Group) and at < len(args) and args[at][:1] != "-":
         found = command.get_command(context, args[at])
         if found is None:
             return args[at] if re.fullmatch(r"[a-z][a-z-]+", args[at]) else ""
