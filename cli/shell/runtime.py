@@ -89,7 +89,12 @@ class LuaRuntime:
 
     def compile(self, source: str, name: str = CHUNK, /) -> object:
         """The chunk as a function. Raises LuaSyntax."""
-        found = self._main[b"compile"](source.encode(), name.encode())
+        try:
+            given = source.encode()
+        except UnicodeEncodeError as broken:
+            place = source.count("\n", 0, broken.start) + 1
+            raise LuaSyntax(f"{name[1:]}:{place}: this is not UTF-8 text") from None
+        found = self._main[b"compile"](given, name.encode(errors="surrogateescape"))
         function, error = found if isinstance(found, tuple) else (found, None)
         if function is None:
             raise LuaSyntax(_text(error))

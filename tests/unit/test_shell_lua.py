@@ -495,6 +495,13 @@ def test_the_error_of_a_request_that_took_all_the_time_is_told(bench: Bench, sou
         bench.run(source)
 
 
+def test_a_text_that_is_not_utf_8_is_refused_as_such(bench: Bench) -> None:
+    """Python reads bytes of the command line and of a pipe so that it can tell them later."""
+    broken = b"return 1,\n'\xff'".decode("utf-8", "surrogateescape")
+    with pytest.raises(LuaSyntax, match="shell:2: this is not UTF-8 text"):
+        bench.run(broken)
+
+
 def test_every_failure_is_an_error_of_the_package(bench: Bench) -> None:
     for source in ("local function f() return f() + 1 end f()", "error(box)", "#nil", "{} < {}"):
         with pytest.raises(QsyncError):
