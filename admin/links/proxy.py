@@ -245,8 +245,11 @@ class Proxy:
     def _answer(self, line: bytes) -> dict[str, object]:
         try:
             asked = json.loads(line)
-            for each in asked.get("set", []):
-                self._road(each["link"]).set(rule_from(each["rule"]))
+            wanted = [
+                (self._road(each["link"]), rule_from(each["rule"])) for each in asked.get("set", [])
+            ]
+            for road, rule in wanted:
+                road.set(rule)
             for name in asked.get("reset", []):
                 self._road(name).reset()
             if asked.get("heal"):
@@ -262,7 +265,10 @@ class Proxy:
         }
 
     def _road(self, name: list[str]) -> ProxiedConnection:
-        return self.roads[DirectedLink(*name)]
+        link = DirectedLink(*name)
+        if link not in self.roads:
+            raise ConfigError(f"the proxy carries no link from {link.source} to {link.target}")
+        return self.roads[link]
 
 
 def _until_turn(rule: LinkRule, seconds: float) -> float:

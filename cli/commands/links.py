@@ -5,11 +5,14 @@ from pathlib import Path
 import click
 
 from admin.lab import lab as labs
+from admin.lab.lab import Lab
 from admin.links.control import ProxiedLink, spoiled
 from admin.links.rules import DirectedLink, LinkRule, links_between
 from cli.examples import examples
 from cli.options import Duration
 from cli.output import document, say, style, text
+from qsync.errors import ConfigError
+from qsync.units import how_many
 
 
 @click.command(
@@ -71,7 +74,7 @@ def heal(*, name: str, directory: Path | None) -> None:
     before = spoiled(found.control.show())
     _show(found.name, found.control.heal(), all_of_them=False)
     if not style().as_json:
-        say(f"{len(before)} links healed")
+        say(f"{how_many(len(before), 'link')} healed")
 
 
 @click.command(epilog="Example: qsync lab links --json")
@@ -93,7 +96,20 @@ def _spoil(
     found = labs.load(labs.place(name, directory))
     names = [node.name for node in found.nodes]
     wanted: list[DirectedLink] = links_between(names, one, other, one_way=one_way)
+    _check_carried(found, wanted)
     _show(found.name, found.control.set(wanted, rule), all_of_them=False)
+
+
+def _check_carried(found: Lab, wanted: list[DirectedLink]) -> None:
+    """Check that the proxy has these links. Raises ConfigError; nothing was spoiled yet."""
+    plan = found.links
+    missing = [each for each in wanted if plan is not None and each not in plan.ports]
+    if missing:
+        link = f"between {missing[0].source} and {missing[0].target}"
+        raise ConfigError(
+            f"the proxy of lab {found.name} carries no link {link}, so nothing was done",
+            hint="nodes of `qsync lab add` have none there; name two nodes of `qsync lab links`",
+        )
 
 
 def _show(name: str, conditions: list[ProxiedLink], *, all_of_them: bool) -> None:

@@ -11,6 +11,9 @@ import pytest
 import qsync
 from admin.cluster import surveys
 from admin.lab import lab
+from admin.links.control import spoiled
+from admin.links.rules import DirectedLink, LinkRule
+from qsync.errors import ConfigError
 from tests.live import real
 
 pytestmark = pytest.mark.slow
@@ -69,6 +72,10 @@ def test_a_lab_without_a_proxy_says_so_and_a_stopped_one_leaves_none(tmp_path: P
     two = lab.load(tmp_path / "two")
     proxy = two.proxy
     assert proxy is not None
+    some = [DirectedLink("n1", "n2"), DirectedLink("n1", "n9")]
+    with pytest.raises(ConfigError, match="the proxy carries no link from n1 to n9"):
+        two.control.set(some, LinkRule(cut=True))
+    assert spoiled(two.control.show()) == [], "all of it is done, or nothing"
     two.stop_all()
     assert not proxy.alive
     two.remove()

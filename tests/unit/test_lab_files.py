@@ -222,6 +222,17 @@ def test_a_lab_has_one_to_thirty_one_nodes(tmp_path: Path, count: int) -> None:
         lab.create(tmp_path / "x", name="x", nodes=count)
 
 
+@pytest.mark.parametrize("which", [["n1"], ["n2", "n3"], ["n3", "n1", "--one-way"]])
+def test_a_link_that_the_proxy_does_not_carry_is_named_and_nothing_is_cut(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], which: list[str]
+) -> None:
+    lab.add_node(lab.create(tmp_path / "x", name="x", nodes=2, links=True))
+    assert run(["lab", "cut", *which, "--dir", str(tmp_path / "x")]) == 2
+    said = capsys.readouterr().err
+    assert "the proxy of lab x carries no link between n" in said
+    assert "nodes of `qsync lab add` have none there" in said
+
+
 def test_what_is_no_lab_is_said_to_be_none(tmp_path: Path) -> None:
     with pytest.raises(NoSuchLab, match="no lab"):
         lab.load(tmp_path)
