@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import click
 from admin.cluster import log_diff, log_tail, logs
 from admin.cluster.log_tail import TailCut
 from cli import targets
+from cli.ending import OUTPUTS, unread
 from cli.exits import CheckFailed
 from cli.options import json_option, timeout_option
 from cli.output import document, say, style, text, value
@@ -111,13 +113,20 @@ def tail(*, source: str, count: int, follow: bool, timeout: float) -> None:
             return
         if not isinstance(found, logs.Online):
             raise click.UsageError("--follow wants a running node: this one does not write")
-        for event in log_tail.follow(found, shown):
+        for event in log_tail.follow(found, shown, sleep=_while_read):
             if not isinstance(event, TailCut):
                 _print(event, lines)
             elif style().as_json:
                 value({"cut_above": event.above})
             else:
                 text(f"cut: what was shown above {event.above} is not in the log any more")
+
+
+def _while_read(seconds: float) -> None:
+    """Wait. Raises BrokenPipeError when the reader, such as `head`, has had enough."""
+    time.sleep(seconds)
+    if OUTPUTS[0] in unread():
+        raise BrokenPipeError
 
 
 @log.command(epilog="Example: qsync log diff ./n1 127.0.0.1:3302")

@@ -161,6 +161,16 @@ def test_a_change_that_cannot_be_told_is_no_failure(
     assert (b"what was changed stays" in done.stderr) == (code == 5)
 
 
+def test_a_log_is_followed_while_somebody_reads_it(home: Path) -> None:
+    """An idle cluster writes nothing, so that nobody would notice by writing on."""
+    program = [sys.executable, "-m", "qsync", "log", "tail", "--follow", "--count", "1", str(home)]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, cwd=ROOT) as following:
+        assert following.stdout is not None
+        assert following.stdout.readline()
+        following.stdout.close()
+        assert following.wait(timeout=60) == 0
+
+
 def test_the_log_is_whole_online_and_decoded(home: Path, accounts: str) -> None:
     found = answer("log", "verify", lab.load(home).addresses[0])
     assert found["whole"]
