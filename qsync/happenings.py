@@ -57,6 +57,9 @@ HAPPENINGS: Final[dict[str, HappeningKind]] = {
     "stalled": _warning("stood still for {ms} ms: {cause}"),
     "no_local_socket": _warning("has no socket for the owner of its directory: {why}"),
     "own_name_unknown": _warning("waits to listen, since {name} is not known: {why}"),
+    "own_address_missing": _warning(
+        "does not listen on {address}, which {name} is as well ({option}): {why}"
+    ),
     "refused": _warning("refused a connection: {told}", "refused a connection: {why}"),
     "certificate_read": _info("uses new certificates, which are good until {expires}"),
     "certificate_refused": _warning("cannot use the new files of its certificates: {error}"),

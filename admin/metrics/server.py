@@ -1,6 +1,7 @@
 """The HTTP side of a node: metrics, health URLs, its status page. Read-only, and bounded."""
 
 import math
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -14,9 +15,10 @@ from admin.metrics.token import BearerToken
 from admin.page.served import look_of
 from qsync import __version__
 from qsync.config import NodeConfig
-from qsync.node import mishaps
-from qsync.node.listener import not_listening
+from qsync.node import logs, mishaps
+from qsync.node.listening import listen_at
 from qsync.node.node import Node
+from qsync.node.own_address import own_doors
 from qsync.node.status import status
 
 CONNECTIONS_MAX = 32
@@ -81,13 +83,12 @@ async def open_metrics(config: NodeConfig) -> AsyncIterator[Metrics | None]:
         return
     file = config.metrics.token_file
     token = None if file is None else BearerToken(file)
+    log = logs.NodeLog(config.node.name, config.cluster.name)
+    doors = await own_doors("metrics.listen", address, log)
+    made = listen_at("metrics.listen", address, doors, opened=socket.socket, tell=log.tell)
+    listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(each)) for each in made]
     try:
-        listeners = await trio.open_tcp_listeners(address.port, host=address.host)
-    except OSError as error:
-        raise not_listening("metrics.listen", address, error) from error
-    port = listeners[0].socket.getsockname()[1]
-    try:
-        yield Metrics(f"{address.rpartition(':')[0]}:{port}", listeners, token)
+        yield Metrics(address.at_port(made[0].getsockname()[1]), listeners, token)
     finally:
         for each in listeners:
             each.socket.close()

@@ -33,6 +33,10 @@ class Address(str):
         """The number after the last colon."""
         return int(self.rpartition(":")[2])
 
+    def at_port(self, port: int) -> "Address":
+        """The same host at another port."""
+        return Address(f"{self.rpartition(':')[0]}:{port}")
+
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach it. An unknown name counts as reachable."""

@@ -42,7 +42,8 @@ class NodeConfig:
     listen: Address = option(
         ADDRESS,
         "127.0.0.1:3301",
-        "where it listens; if left out, at its own address among the peers",
+        "where it listens, of a name at all its addresses; if left out, at its own address "
+        "among the peers",
     )
     advertise: Address | None = option(
         ADDRESS_OR_NONE, "", "where others reach it, if that is not where it listens"

@@ -4,8 +4,6 @@ import resource
 from collections.abc import Callable
 from typing import Final
 
-from qsync.config import Address
-from qsync.errors import ConfigError
 from qsync.node.connection import nonblocking
 from qsync.node.effects import Closable, Socket
 
@@ -99,12 +97,3 @@ def share(limit: int, wanted: int, *, peers: int) -> int:
     """Return how many of the descriptors are left for clients: at least one."""
     strangers = min(STRANGERS_MAX, limit // 8)
     return max(1, min(wanted, limit - RESERVED_FILES - RESERVED_FOR_PEER * peers - strangers))
-
-
-def not_listening(option: str, address: Address, error: OSError) -> ConfigError:
-    """Return the error for an address that cannot be listened on."""
-    return ConfigError(
-        f"{option} = {address}: cannot be listened on: {error.strerror or error}",
-        hint="another process has the port (is this node running already?), or the address is "
-        "not of this machine",
-    )

@@ -1,7 +1,6 @@
 """A running node: it opens its directory, builds the replica, serves, and closes in order."""
 
-import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -24,11 +23,11 @@ from qsync.node.folding import Folding
 from qsync.node.keepalive import ping_period
 from qsync.node.leaving import leave
 from qsync.node.links import Links
-from qsync.node.listener import not_listening
+from qsync.node.listening import listen_at
 from qsync.node.logins import Logins
 from qsync.node.loop import EXPIRY, Loop, LoopObserver
 from qsync.node.old_copies import withdraw
-from qsync.node.own_address import own_door
+from qsync.node.own_address import own_doors
 from qsync.node.queries import NodeQueries
 from qsync.node.reactor import Reactor
 from qsync.node.requests import ClientRequests
@@ -211,20 +210,15 @@ class Node:
         """The fault points of this node."""
         return self.queries.fault_hooks.points
 
-    def listen(self, door: Door) -> None:
-        """Bind. Raises ConfigError when the address is taken, or is not of this machine."""
-        host, port = self.config.listen.host, self.config.listen.port
-        sock = self.reactor.effects.socket(door[0])
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            sock.bind(door[1])
-            sock.listen(1024)
-        except OSError as error:
-            sock.close()
-            raise not_listening("listen", self.config.listen, error) from error
-        if port == 0:
-            self.address = f"{host}:{sock.getsockname()[1]}"
-        self.reactor.listen(sock, self.server.accept)
+    def listen(self, doors: Sequence[Door]) -> None:
+        """Listen at all of them. Raises ConfigError when one is taken, or none is ours."""
+        listen, effects = self.config.listen, self.reactor.effects
+        tell = self.timeline.say
+        made = listen_at("listen", listen, doors, opened=effects.socket, tell=tell)
+        if listen.port == 0:
+            self.address = listen.at_port(made[0].getsockname()[1])
+        for sock in made:
+            self.reactor.listen(sock, self.server.accept)
 
     def start(self) -> None:
         """Start the node as a member of its cluster; `tasks` must run as long as it does."""
@@ -376,7 +370,7 @@ async def open_node(
     that is in use, or whose name stays unknown.
     """
     log = logs.NodeLog(config.node.name, config.cluster.name)
-    door = await own_door(config.listen, log)
+    doors = await own_doors("listen", config.listen, log)
     storage = open_storage(config, files=files)
     try:
         node = Node(config, storage, NodeSystem(trio.lowlevel.current_trio_token()))
@@ -385,7 +379,7 @@ async def open_node(
         raise
     try:
         node.timeline.told = log.tell
-        node.listen(door)
+        node.listen(doors)
         local_socket.listen(node, config.node.dir)
         async with trio.open_nursery() as nursery:
             node.start()

@@ -16,8 +16,8 @@ UNKNOWN_S_MAX: Final = 60.0
 RETRY_S: Final = 1.0
 
 
-async def own_door(address: Address, log: NodeLog) -> Door:
-    """Return the address to listen on, of IPv4 if there is one; wait until its name is resolved.
+async def own_doors(option: str, address: Address, log: NodeLog) -> list[Door]:
+    """Return the addresses to listen on, all those of the name; wait until it is resolved.
 
     Raises ConfigError after `UNKNOWN_S_MAX` if the name stays unknown.
     """
@@ -26,18 +26,18 @@ async def own_door(address: Address, log: NodeLog) -> Door:
         try:
             doors = await lookups.awaited(address.host, address.port, trio.lowlevel.wait_readable)
         except UnicodeError as error:
-            raise _unknown(address, str(error)) from None
+            raise _unknown(option, address, str(error)) from None
         except OSError as error:
             if error.errno != socket.EAI_AGAIN and trio.current_time() >= until:
-                raise _unknown(address, error.strerror or str(error)) from None
+                raise _unknown(option, address, error.strerror or str(error)) from None
             log.tell("own_name_unknown", {"name": address.host, "why": error.strerror})
             await trio.sleep(RETRY_S)
         else:
-            return min(doors, key=lambda door: door[0] != socket.AF_INET)
+            return list(dict.fromkeys(doors))
 
 
-def _unknown(address: Address, why: str) -> ConfigError:
+def _unknown(option: str, address: Address, why: str) -> ConfigError:
     return ConfigError(
-        f"listen = {address}: {address.host} is not known: {why}",
+        f"{option} = {address}: {address.host} is not known: {why}",
         hint="write a name of this machine that DNS or /etc/hosts knows, or its address",
     )

@@ -12,7 +12,7 @@ from qsync.config.kinds import Address
 from qsync.errors import ConfigError
 from qsync.lookups import Door
 from qsync.node.logs import NodeLog
-from qsync.node.own_address import RETRY_S, UNKNOWN_S_MAX, own_door
+from qsync.node.own_address import RETRY_S, UNKNOWN_S_MAX, own_doors
 
 NAME = "n1.example"
 IPV4, IPV6 = (socket.AF_INET, ("127.0.0.1", 3301)), (socket.AF_INET6, ("::1", 3301, 0, 0))
@@ -61,7 +61,7 @@ async def test_a_name_that_is_known_later_is_waited_for(
     resolve: Resolve, autojump_clock: MockClock
 ) -> None:
     log = resolve([socket.EAI_NONAME] * 3, [IPV4])
-    assert await own_door(Address(f"{NAME}:3301"), log) == IPV4
+    assert await own_doors("listen", Address(f"{NAME}:3301"), log) == [IPV4]
     assert log.told == ["own_name_unknown"] * 3
     assert trio.current_time() < UNKNOWN_S_MAX
 
@@ -71,7 +71,7 @@ async def test_a_resolver_that_does_not_answer_is_waited_for_however_long(
 ) -> None:
     begun = trio.current_time()
     log = resolve([socket.EAI_AGAIN] * int(3 * UNKNOWN_S_MAX / RETRY_S), [IPV4])
-    assert await own_door(Address(f"{NAME}:3301"), log) == IPV4
+    assert await own_doors("listen", Address(f"{NAME}:3301"), log) == [IPV4]
     assert trio.current_time() - begun > 2 * UNKNOWN_S_MAX
 
 
@@ -80,20 +80,22 @@ async def test_a_name_that_stays_unknown_is_a_mistake(
 ) -> None:
     log = resolve([socket.EAI_NONAME] * 1000, [])
     with pytest.raises(ConfigError) as failed:
-        await own_door(Address(f"{NAME}:3301"), log)
+        await own_doors("listen", Address(f"{NAME}:3301"), log)
     assert failed.value.message == f"listen = {NAME}:3301: {NAME} is not known: not now"
     assert len(log.told) >= UNKNOWN_S_MAX / RETRY_S - 1
 
 
-@pytest.mark.parametrize(("known", "taken"), [([IPV6, IPV4], IPV4), ([IPV6], IPV6)])
-async def test_it_listens_on_ipv4_if_the_name_has_it(
-    resolve: Resolve, known: list[Door], taken: Door
+@pytest.mark.parametrize(
+    ("known", "found"), [([IPV6, IPV4], [IPV6, IPV4]), ([IPV4, IPV4], [IPV4])], ids=["both", "once"]
+)
+async def test_all_addresses_of_the_name_are_found(
+    resolve: Resolve, known: list[Door], found: list[Door]
 ) -> None:
     log = resolve([], known)
-    assert await own_door(Address(f"{NAME}:3301"), log) == taken
+    assert await own_doors("listen", Address(f"{NAME}:3301"), log) == found
 
 
 async def test_an_address_needs_no_resolver(resolve: Resolve) -> None:
     log = resolve([socket.EAI_NONAME] * 1000, [])
-    assert await own_door(Address("127.0.0.1:3301"), log) == IPV4
+    assert await own_doors("listen", Address("127.0.0.1:3301"), log) == [IPV4]
     assert log.told == []

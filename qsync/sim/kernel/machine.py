@@ -219,7 +219,7 @@ class MemberMachine(MemberView):
         self.remodel(node.replica)
         self.rebuild(node)
         self._looker.started(self.me, node.replica)
-        node.listen((FAMILY, (self.config.listen.host, self.config.listen.port)))
+        node.listen([(FAMILY, (self.config.listen.host, self.config.listen.port))])
         node.start()
         process.spawn(*node.tasks())
 
