@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from admin.cluster import ask, leadership, sides, surveys
 from admin.cluster.surveys import ClusterSurvey, peer_of
 from qsync import features
+from qsync.client import targets
 from qsync.client.one_node import TIMEOUT_S
 from qsync.errors import (
     ConfigError,
@@ -143,9 +144,11 @@ def newcomer(
 ) -> ClusterMember:
     """The node at an address, which may not be a member yet, or may just be starting.
 
-    Raises ForeignCluster for a node of another cluster, ConfigError for another member's id,
-    WrongVersion for a release that cannot read the log, Unavailable when none answers in time.
+    Raises ForeignCluster for a node of another cluster, ConfigError for another member's id and for
+    what is not an address, WrongVersion for a release that cannot read the log, Unavailable when
+    none answers in time.
     """
+    address = targets.normal(address)
     there = _first_answer(address, timeout=timeout, progress=progress)
     ours = found.samples[0].replicaset.uuid
     if there.cluster != ours:

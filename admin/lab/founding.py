@@ -308,10 +308,9 @@ def _address(host: str, *, taken: Sequence[Address]) -> Address:
         if not address.port:
             raise ValueError("has port 0: no other node would know its address")
     else:
-        used = {each.port for each in taken if each.host == host.strip("[]")}
-        address = Address.parse(
-            f"{host}:{next(p for p in range(PORT, PORT + 99) if p not in used)}"
-        )
+        address = Address.parse(f"{host}:{PORT}")
+        used = {each.port for each in taken if each.host == address.host}
+        address = address.at_port(next(p for p in range(PORT, PORT + 99) if p not in used))
     if address.everywhere:
         raise ValueError("is not an address that others can dial")
     return address

@@ -45,7 +45,8 @@ def alone(directory: Path, address: object, *, has_secret: bool) -> Iterator[str
     yield f"run it with: {start_command(directory)}"
     secret = shlex.quote(f"cluster.secret_file={directory}/secret")
     known = f" --set {secret}" if has_secret else ""
-    yield f"others join it: qsync init DIR --join {address} --listen HOST:PORT{known}"
+    join = shlex.quote(str(address))  # brackets are a pattern to a shell
+    yield f"others join it: qsync init DIR --join {join} --listen HOST:PORT{known}"
 
 
 def watching(directory: Path, address: str) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """`qsync init`, `qsync node` and `qsync start`: one node, in the foreground."""
 
+import shlex
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -152,7 +153,8 @@ def _say_next(first: "FoundingMember", join: list[str] | None, *, anonymous: boo
     if anonymous:
         say("it follows as soon as it runs; `qsync member add` would make it a member")
     elif join is not None:
-        say(f"then make it a member: qsync member add {first.address} --target {join[0]}")
+        address, target = shlex.quote(first.address), shlex.quote(join[0])
+        say(f"then make it a member: qsync member add {address} --target {target}")
     else:
         say("it is not a member until a leader adds it: until then it neither votes nor counts")
 

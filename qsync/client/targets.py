@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Self
 from urllib.parse import unquote
 
+from qsync import ipv6
 from qsync.client import local_sockets, login, security
 from qsync.client.arguments import each_of, text_of
 from qsync.client.login import Credentials
@@ -92,19 +93,27 @@ def split(address: str) -> tuple[str, int]:
             "an address has no user and no password in it",
             hint="in a program qsync://USER:PASSWORD@HOST/, else QSYNC_USER and QSYNC_PASSWORD",
         )
-    if text.startswith("["):
-        host, _, rest = text[1:].partition("]")
-        port = rest.removeprefix(":")
-    elif text.count(":") > 1:
-        host, port = text, ""
-    else:
-        host, _, port = text.partition(":")
+    host, port = _parted(text)
     if (
         host
         and "/" not in host
         and (not port or (port.isascii() and port.isdigit() and 0 < int(port) <= _PORT_MAX))
     ):
         return host, int(port) if port else PORT
+    meant = ipv6.bracketed(text)
+    hint = "write host:port" if meant is None else f"write {meant}"
     raise ConfigError(
-        f"{address!r} is not an address", hint="write host:port; a port is a number from 1 to 65535"
+        f"{address!r} is not an address", hint=f"{hint}; a port is a number from 1 to 65535"
     )
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """Host and port, empty if there is none. An empty host: it is not an address."""
+    if text.startswith("["):
+        inner, closed, rest = text[1:].partition("]")
+        host = (ipv6.written(inner) or "") if closed else ""
+        return (host, rest[1:]) if not rest or rest.startswith(":") else ("", "")
+    if text.count(":") > 1:
+        return ipv6.written(text) or "", ""
+    host, _, port = text.partition(":")
+    return host, port

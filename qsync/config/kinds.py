@@ -6,7 +6,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from qsync import features
+from qsync import features, ipv6
 from qsync.config import secret
 from qsync.config.secret import Secret
 from qsync.options.core_options import CoreOption
@@ -56,17 +56,23 @@ class Address(str):
     def parse(cls, text: str) -> "Address":
         """Read `host:port` or `[ipv6]:port`. Raises ValueError with the reason."""
         host, colon, port = text.rpartition(":")
-        if not colon or not host:
-            raise ValueError("is not host:port, such as 127.0.0.1:3301")
+        if not colon or not host or text.endswith("]"):
+            raise ValueError("is not host:port, such as 127.0.0.1:3301 or [::1]:3301")
+        if ":" in host and not host.startswith("["):
+            meant = ipv6.bracketed(text)
+            if meant is not None:
+                raise ValueError(f"has an IPv6 address without brackets; write {meant}")
         if not port.isascii() or not port.isdigit() or int(port) > PORT_MAX:
             raise ValueError(f"has the port {port!r}; wanted a number from 0 to 65535")
-        if host.startswith("[") and host.endswith("]"):
-            host = host[1:-1]
-        elif ":" in host:
-            raise ValueError(f"has an IPv6 address without brackets; write [{host}]:{port}")
+        if ":" in host:
+            inner = ipv6.written(host[1:-1]) if host[0] + host[-1] == "[]" else None
+            if inner is None:
+                raise ValueError(f"has the host {host!r}, which is not an IPv6 address")
+            return cls(f"[{inner}]:{int(port)}")
+        host = host.strip("[]")
         if not host or any(letter.isspace() or letter in "/@" for letter in host):
             raise ValueError(f"has the host {host!r}")
-        return cls(f"[{host}]:{int(port)}" if ":" in host else f"{host}:{int(port)}")
+        return cls(f"{host}:{int(port)}")
 
 
 class OptionDescription(NamedTuple):

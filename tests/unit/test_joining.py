@@ -118,3 +118,24 @@ def test_without_an_authority_nothing_is_laid_out(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"ca\.crt is not there"):
         founding.joining(tmp_path / "n2", RUNNING, WHERE, {}, authority=tmp_path / "none")
     assert not (tmp_path / "n2").exists()
+
+
+def test_what_is_not_an_address_is_not_waited_for() -> None:
+    said: list[str] = []
+    with pytest.raises(ConfigError, match=r"write \[::1\]:13411"):
+        membership.newcomer(RUNNING, "::1:13411", timeout=0.1, progress=said.append)
+    assert said == []
+
+
+def test_a_new_member_is_dialled_at_the_usual_spelling_of_its_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there = Greeting(
+        cluster=CLUSTER,
+        instance=INSTANCE,
+        replica=Replica(2),
+        name="n2",
+        features=("release:0.1.0",),
+    )
+    monkeypatch.setattr(ask, "greeting", lambda _address, timeout: there)
+    assert membership.newcomer(RUNNING, "[0:0::1]:5", timeout=1).address == "[::1]:5"
