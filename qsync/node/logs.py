@@ -32,6 +32,8 @@ LINES_AT_ONCE: Final = 20
 """How many lines of one event may follow each other..."""
 LINE_SECONDS: Final = 1.0
 """...then one in so many seconds; what is left out is counted, and said with the next."""
+SAME_LINE_SECONDS: Final = 60.0
+"""The same while an event is like the one before it: what somebody repeats for ever is no news."""
 _BARE: Final = frozenset(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:/+-[]*@,"
 )
@@ -47,6 +49,7 @@ class NodeLog:
         self._who = {"node": node, "cluster": cluster}
         self._now = now
         self._rooms: dict[str, tuple[float, float]] = {}
+        self._last: dict[str, dict[str, object]] = {}
         self._left_out: dict[str, int] = {}
 
     def tell(self, name: str, fields: Mapping[str, object]) -> None:
@@ -54,17 +57,20 @@ class NodeLog:
         level = LEVELS[severity_of(name)]
         if not LOGGER.isEnabledFor(level):
             return
-        if not self._has_room(name):
+        if not self._has_room(name, dict(fields)):
             self._left_out[name] = self._left_out.get(name, 0) + 1
             return
         left_out = self._left_out.pop(name, 0)
         told = {**fields, LEFT_OUT: left_out} if left_out else dict(fields)
         LOGGER.log(level, name, extra={"qsync": told, "qsync_who": self._who})
 
-    def _has_room(self, name: str) -> bool:
-        now = self._now()
+    def _has_room(self, name: str, fields: dict[str, object]) -> bool:
+        now, seconds = self._now(), LINE_SECONDS
+        if self._last.get(name) == fields:
+            seconds = SAME_LINE_SECONDS
+        self._last[name] = fields
         room, since = self._rooms.get(name, (float(LINES_AT_ONCE), now))
-        room = min(float(LINES_AT_ONCE), room + (now - since) / LINE_SECONDS)
+        room = min(float(LINES_AT_ONCE), room + (now - since) / seconds)
         self._rooms[name] = (room - 1.0 if room >= 1.0 else room), now
         return room >= 1.0
 

@@ -13,7 +13,7 @@ import pytest
 from qsync.config.sections import LogFormat, LogLevel
 from qsync.node import logs
 from qsync.node.line_writer import LEFT_OUT
-from qsync.node.logs import LINE_SECONDS, LINES_AT_ONCE, NodeLog
+from qsync.node.logs import LINE_SECONDS, LINES_AT_ONCE, SAME_LINE_SECONDS, NodeLog
 
 
 class Clock:
@@ -82,10 +82,26 @@ def test_one_event_cannot_fill_the_log_and_what_is_missing_is_said(
             log.tell("refused", {"why": "strangers"})
         log.tell("elected", {"term": 2})
         clock.now += LINE_SECONDS
-        log.tell("refused", {"why": "strangers"})
+        log.tell("refused", {"why": "silent"})
     lines = [json.loads(each) for each in to.getvalue().splitlines()]
     assert [each["event"] for each in lines] == [*["refused"] * LINES_AT_ONCE, "elected", "refused"]
     assert [each.get(LEFT_OUT) for each in lines] == [*[None] * (LINES_AT_ONCE + 1), 30]
+
+
+def test_what_is_repeated_for_ever_is_written_once_a_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A removed node that still runs is refused by every member once a second."""
+    clock = Clock()
+    minutes = 5
+    with _written(monkeypatch, LogLevel.INFO, LogFormat.JSON) as to:
+        log = NodeLog("n1", "lab", now=clock)
+        for _ in range(int(minutes * SAME_LINE_SECONDS / LINE_SECONDS)):
+            log.tell("refused", {"why": "not_member", "told": "replica 3"})
+            clock.now += LINE_SECONDS
+    lines = [json.loads(each) for each in to.getvalue().splitlines()]
+    assert minutes - 1 <= len(lines) - LINES_AT_ONCE <= minutes
+    assert lines[-1][LEFT_OUT] == pytest.approx(SAME_LINE_SECONDS / LINE_SECONDS, abs=1)
 
 
 def test_a_log_that_is_off_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
