@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from qsync.error_details import RETRY_AFTER
-from qsync.errors import Overloaded, QsyncError, WrongKey
+from qsync.errors import Overloaded, QsyncError, Rebuilding, WrongKey
 from qsync.node import feed, guard
 from qsync.node.client_room import share_of
 from qsync.node.connection import Connection
@@ -182,12 +182,16 @@ class Watching:
         """Refuse a question if its user's right was taken back meanwhile; return true if so.
 
         Also where the space has another name now, on which the user has no right. One that was
-        dropped has none any more: that it was is still told.
+        dropped has none any more: that it was is still told. And where a snapshot takes the place
+        of the rows, so that nobody knows for a while.
         """
         error = guard.taken_back(self._replica, parked.connection, parked.request)
         number = parked.wanted.space
         if error is None and number is not None:
-            known = self._replica.state.schemas.shown.find(number)
+            try:
+                known = self._replica.state.schemas.shown.find(number)
+            except Rebuilding as rebuilt:
+                known, error = None, rebuilt
             if known is not None and known.name != parked.request.space:
                 request = parked.request._replace(space=number)
                 error = guard.taken_back(self._replica, parked.connection, request)

@@ -7,10 +7,19 @@ import pytest
 
 from election.messages import Index, Term
 from qsync.data.operation_kinds import Op
-from qsync.errors import AccessDenied, Compacted, LostWrite, NoSuchSpace, Overloaded, WrongKey
+from qsync.errors import (
+    AccessDenied,
+    Compacted,
+    LostWrite,
+    NoSuchSpace,
+    Overloaded,
+    Rebuilding,
+    WrongKey,
+)
 from qsync.node import watching
 from qsync.node.connection import ClosedBy, Connection
 from qsync.node.watching import Watching
+from qsync.rights import LOCAL_ADMIN
 from qsync.wire.verbs import ChangesRequest, WatchRequest
 from tests.node.lone import Lone, row
 
@@ -252,6 +261,28 @@ def test_one_user_leaves_room_for_the_watchers_of_others(
     room.changes(other, changes(confirmed))
     with pytest.raises(Overloaded, match="the limit is 10"):
         room.changes(other, changes(confirmed))
+
+
+@pytest.mark.parametrize("user", ["", LOCAL_ADMIN])
+@pytest.mark.parametrize("woken_by", ["a change", "the clock"])
+def test_who_waits_is_sent_to_another_node_where_a_snapshot_takes_the_place_of_the_rows(
+    lone: Lone, room: Watching, reader: Connection, woken_by: str, user: str
+) -> None:
+    """The owner has all rights, but the space of the feed is in a schema that is rebuilt."""
+    reader.turn.login = reader.turn.user = user
+    confirmed = int(lone.replica.machine.replicated_log.confirmed)
+    room.changes(reader, changes(confirmed, "things"))
+    if woken_by == "a change":
+        lone.write([2, "things", row(1)])
+    lone.replica.lose("a snapshot takes the place of the rows", snapshot=Index(confirmed))
+    if woken_by == "a change":
+        room.turn()
+    else:
+        room.tick()
+    (answer,) = lone.answers()
+    assert isinstance(answer, Rebuilding)
+    room.tick()
+    assert lone.answers() == [], "it waits no longer"
 
 
 def test_a_second_greedy_user_leaves_a_tenth_of_what_the_first_left(
