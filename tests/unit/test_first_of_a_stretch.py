@@ -7,6 +7,7 @@ from admin.checker.rules.run import RunTables, build
 from admin.checker.rules.texts import stretches
 from admin.evidence.manifest import Manifest
 from admin.evidence.tables import Row
+from tests.unit.happened import happened
 
 MANIFEST = Manifest(run_id="r", source="test", quorum=2, voters=3)
 
@@ -46,24 +47,10 @@ def test_logs_that_differ_at_two_places_are_two_violations() -> None:
 
 
 def test_confirms_behind_one_without_a_quorum_are_not_told_again() -> None:
-    said = [("durable", 1, index) for index in range(1, 11)]
-    said += [("durable", 2, index) for index in (1, 2, 3, 8, 9, 10)]
-    said += [("confirmed", 1, index) for index in range(1, 11)]
-    events: list[Row] = [
-        {
-            "node": node,
-            "generation": 1,
-            "life": 1,
-            "number": number,
-            "time_mono": number,
-            "name": name,
-            "term": 1,
-            "index": index,
-            "crc": index,
-        }
-        for number, (name, node, index) in enumerate(said)
-    ]
-    found = BY_ID[QUORUM].find(build(MANIFEST, {"events": events}))
+    said = [("durable", 1, 1, index) for index in range(1, 11)]
+    said += [("durable", 2, 1, index) for index in (1, 2, 3, 8, 9, 10)]
+    said += [("confirmed", 1, 1, index) for index in range(1, 11)]
+    found = BY_ID[QUORUM].find(happened(MANIFEST, *said))
     assert found.facts == 10
     assert [each.index for each in found.breaches] == [4]
 

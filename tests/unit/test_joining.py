@@ -33,6 +33,13 @@ INSTANCE = instance_text(Instance(7))
 WHERE = "127.0.0.1:3302"
 
 
+def greeted(*features: str) -> Greeting:
+    """The greeting of a node that waits to be added."""
+    return Greeting(
+        cluster=CLUSTER, instance=INSTANCE, replica=Replica(2), name="n2", features=features
+    )
+
+
 def test_a_node_that_joins_a_secure_cluster_is_signed_for_by_its_authority(tmp_path: Path) -> None:
     authority = Authority(tmp_path / "certs")
     node = tmp_path / "n2"
@@ -61,9 +68,7 @@ def test_a_release_that_cannot_read_the_log_is_added_to_nothing(
     found = ClusterSurvey(samples=(leader,))
 
     def greets(*words: str) -> None:
-        there = Greeting(
-            cluster=CLUSTER, instance=INSTANCE, replica=Replica(2), name="n2", features=words
-        )
+        there = greeted(*words)
         monkeypatch.setattr(ask, "greeting", lambda _address, timeout: there)
 
     greets("release:0.0.9")
@@ -76,13 +81,7 @@ def test_a_release_that_cannot_read_the_log_is_added_to_nothing(
 def test_who_waits_for_a_new_node_reads_once_for_what_and_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    there = Greeting(
-        cluster=CLUSTER,
-        instance=INSTANCE,
-        replica=Replica(2),
-        name="n2",
-        features=("release:0.1.0",),
-    )
+    there = greeted("release:0.1.0")
     attempts: list[str] = []
     said: list[str] = []
 
@@ -130,12 +129,6 @@ def test_what_is_not_an_address_is_not_waited_for() -> None:
 def test_a_new_member_is_dialled_at_the_usual_spelling_of_its_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    there = Greeting(
-        cluster=CLUSTER,
-        instance=INSTANCE,
-        replica=Replica(2),
-        name="n2",
-        features=("release:0.1.0",),
-    )
+    there = greeted("release:0.1.0")
     monkeypatch.setattr(ask, "greeting", lambda _address, timeout: there)
     assert membership.newcomer(RUNNING, "[0:0::1]:5", timeout=1).address == "[::1]:5"

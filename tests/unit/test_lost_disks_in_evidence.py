@@ -2,34 +2,11 @@
 
 from admin.checker.kernels.disks import ACKS, QUORUM
 from admin.checker.rules.catalogue import BY_ID
-from admin.checker.rules.run import RunTables, build
 from admin.evidence.manifest import Manifest
-from admin.evidence.tables import Row
 from tests.oracle import acks, quorum
+from tests.unit.happened import happened
 
 MANIFEST = Manifest(run_id="r", source="test", quorum=2, voters=3)
-
-
-def told(*said: tuple[str, int, int, int]) -> RunTables:
-    """Events by name, node, directory and index, all of term 1."""
-    events: list[Row] = [
-        {
-            "node": node,
-            "generation": generation,
-            "life": generation,
-            "number": number,
-            "time_mono": number,
-            "name": name,
-            "term": 1,
-            "index": index,
-            "crc": index,
-            "peer": 1,
-        }
-        for number, (name, node, generation, index) in enumerate(said)
-    ]
-    return build(MANIFEST, {"events": events})
-
-
 ACKED_AND_LOST = (
     ("durable", 1, 1, 1),
     ("durable", 2, 1, 1),
@@ -39,13 +16,14 @@ ACKED_AND_LOST = (
 
 
 def test_an_entry_is_confirmed_by_the_ack_of_a_disk_that_is_replaced_meanwhile() -> None:
-    run = told(*ACKED_AND_LOST, ("confirmed", 1, 1, 1))
+    run = happened(MANIFEST, *ACKED_AND_LOST, ("confirmed", 1, 1, 1))
     for found in (BY_ID[QUORUM].find(run), quorum.quorums(run)):
         assert (found.facts, found.breaches) == (1, [])
 
 
 def test_two_disks_of_one_node_count_once() -> None:
-    run = told(
+    run = happened(
+        MANIFEST,
         *(each for each in ACKED_AND_LOST if each[1] == 2),
         ("durable", 2, 2, 1),
         ("confirmed", 1, 1, 1),
@@ -56,7 +34,7 @@ def test_two_disks_of_one_node_count_once() -> None:
 
 
 def test_a_new_disk_cannot_ack_what_the_lost_one_had() -> None:
-    run = told(*ACKED_AND_LOST, ("ack", 2, 2, 1))
+    run = happened(MANIFEST, *ACKED_AND_LOST, ("ack", 2, 2, 1))
     for found in (BY_ID[ACKS].find(run), acks.find(run)):
         assert found.facts == 2
         assert [(each.node, each.index) for each in found.breaches] == [(2, 1)]
