@@ -3,6 +3,7 @@
 import errno
 import socket
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -81,21 +82,21 @@ def test_all_addresses_get_one_port(listen: Listen, told: list[Mapping[str, obje
 
 def test_a_free_port_that_is_taken_at_another_address_is_no_free_port(listen: Listen) -> None:
     opened: list[socket.socket] = []
-    rivals: list[socket.socket] = []
+    with socket.socket() as rival:
 
-    def open_socket(family: int) -> socket.socket:
-        if len(opened) == 1:
-            port = opened[0].getsockname()[1]
-            rivals.append(socket.create_server(("127.0.0.2", port)))
-        opened.append(socket.socket(family))
-        return opened[-1]
+        def open_socket(family: int) -> socket.socket:
+            taken = rival.getsockname()[1]
+            if opened and not taken:
+                with suppress(OSError):  # another process has it already
+                    rival.bind(("127.0.0.2", opened[-1].getsockname()[1]))
+            opened.append(socket.socket(family))
+            return opened[-1]
 
-    found = listen("127.0.0.1", "127.0.0.2", opened=open_socket)
-    (rival,) = rivals
-    ports = {each.getsockname()[1] for each in found}
-    assert len(ports) == 1
-    assert rival.getsockname()[1] not in ports
-    rival.close()
+        found = listen("127.0.0.1", "127.0.0.2", opened=open_socket)
+        ports = {each.getsockname()[1] for each in found}
+        assert len(ports) == 1
+        assert len(opened) > len(found), "not at the first try"
+        assert rival.getsockname()[1] not in ports
 
 
 def test_an_address_that_somebody_else_has_is_named_and_nothing_is_kept(listen: Listen) -> None:
