@@ -86,11 +86,6 @@ def run(plan: CampaignPlan, tell: Teller) -> CampaignResult:
             try:
                 with assumed(client_tls(found.dir)):
                     trio.run(work.run)
-            except BaseExceptionGroup as errors:
-                # SIGTERM still raises it where Ctrl-C is ignored.
-                if errors.subgroup(KeyboardInterrupt) is not None:
-                    raise KeyboardInterrupt from None
-                raise
             finally:
                 found.stop_all()
         if work.interrupted:

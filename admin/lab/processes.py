@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import qsync
 
@@ -147,18 +148,31 @@ def clearing_up() -> Iterator[None]:
 def interrupts(handle: Callable[[], None]) -> Iterator[None]:
     """Ctrl-C calls this until the block ends, as often as it is pressed, and raises nothing.
 
-    An interrupt that is raised in the midst of Trio's own code would end it as an error of Trio.
-    Where Ctrl-C is ignored, as in the background of a script, it stays so.
+    So does what else raises an interrupt, such as SIGTERM in a command. One that is raised in the
+    midst of Trio's own code would end it as an error of Trio. Where Ctrl-C is ignored, as in the
+    background of a script, it stays so.
     """
-    former = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(former):
+    if threading.current_thread() is not threading.main_thread():
         yield  # signals are for the main thread alone
         return
-    signal.signal(signal.SIGINT, lambda _, __: handle())
+    found = {int(each): signal.getsignal(each) for each in _ENDING}
+    formers = {each: former for each, former in found.items() if callable(former)}
+
+    def instead(number: int, frame: FrameType | None) -> None:
+        try:
+            formers[number](number, frame)
+        except KeyboardInterrupt:
+            handle()
+
+    for each in formers:
+        signal.signal(each, instead)
+    if signal.SIGINT in formers:
+        signal.signal(signal.SIGINT, lambda _, __: handle())
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, former)
+        for each, former in formers.items():
+            signal.signal(each, former)
 
 
 def start(
