@@ -2,8 +2,9 @@
 
 import json
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar, Unpack
 
 import click
 from click.core import ParameterSource
@@ -20,6 +21,7 @@ from qsync.units import how_many
 if TYPE_CHECKING:
     from qsync.client.blocking import Client
     from qsync.client.rows import ReadConsistency, Receipt
+    from qsync.client.sync.transaction import TransactionSpace
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -100,6 +102,15 @@ def _reads(command: Callable[P, R]) -> Callable[P, R]:
         "--index", default="0", help="Name or number of an index.  [default: the primary]"
     )
     return consistency(index(_common(command)))
+
+
+class _WriteOptions(TypedDict):
+    """What `_writes` gives a command."""
+
+    target: list[str]
+    timeout: float
+    is_sync: bool | None
+    token: str | None
 
 
 def _writes(command: Callable[P, R]) -> Callable[P, R]:
@@ -227,16 +238,11 @@ def insert(
     *,
     space: str,
     row: list[object],
-    target: list[str],
-    timeout: float,
-    is_sync: bool | None,
-    token: str | None,
+    **given: Unpack[_WriteOptions],
 ) -> None:
     """Insert TUPLE; fails if its key exists."""
-    with _connect(target, timeout) as db:
-        tx = db.transaction(is_sync=is_sync, token=token)
-        tx.space(space).insert(row)
-        _tell(committed(tx))
+    with _writing(space, **given) as rows:
+        rows.insert(row)
 
 
 @click.command(epilog="Example: qsync replace accounts '[1, \"ann\", 100]' --sync")
@@ -247,16 +253,11 @@ def replace(
     *,
     space: str,
     row: list[object],
-    target: list[str],
-    timeout: float,
-    is_sync: bool | None,
-    token: str | None,
+    **given: Unpack[_WriteOptions],
 ) -> None:
     """Insert TUPLE, or replace the tuple that has its key."""
-    with _connect(target, timeout) as db:
-        tx = db.transaction(is_sync=is_sync, token=token)
-        tx.space(space).replace(row)
-        _tell(committed(tx))
+    with _writing(space, **given) as rows:
+        rows.replace(row)
 
 
 @click.command(epilog='Example: qsync update accounts 1 \'[["+", "balance", 10]]\'')
@@ -269,16 +270,11 @@ def update(
     space: str,
     key: object,
     changes: list[list[object]],
-    target: list[str],
-    timeout: float,
-    is_sync: bool | None,
-    token: str | None,
+    **given: Unpack[_WriteOptions],
 ) -> None:
     """Change fields of the tuple at KEY; does nothing if there is none."""
-    with _connect(target, timeout) as db:
-        tx = db.transaction(is_sync=is_sync, token=token)
-        tx.space(space).update(key, changes)
-        _tell(committed(tx))
+    with _writing(space, **given) as rows:
+        rows.update(key, changes)
 
 
 @click.command(epilog="Example: qsync upsert hits '[\"/\", 1]' '[[\"+\", 2, 1]]'")
@@ -291,16 +287,11 @@ def upsert(
     space: str,
     row: list[object],
     changes: list[list[object]],
-    target: list[str],
-    timeout: float,
-    is_sync: bool | None,
-    token: str | None,
+    **given: Unpack[_WriteOptions],
 ) -> None:
     """Insert TUPLE, or update the tuple that has its key."""
-    with _connect(target, timeout) as db:
-        tx = db.transaction(is_sync=is_sync, token=token)
-        tx.space(space).upsert(row, changes)
-        _tell(committed(tx))
+    with _writing(space, **given) as rows:
+        rows.upsert(row, changes)
 
 
 @click.command(epilog="Example: qsync delete accounts 1")
@@ -311,16 +302,11 @@ def delete(
     *,
     space: str,
     key: object,
-    target: list[str],
-    timeout: float,
-    is_sync: bool | None,
-    token: str | None,
+    **given: Unpack[_WriteOptions],
 ) -> None:
     """Remove the tuple at KEY."""
-    with _connect(target, timeout) as db:
-        tx = db.transaction(is_sync=is_sync, token=token)
-        tx.space(space).delete(key)
-        _tell(committed(tx))
+    with _writing(space, **given) as rows:
+        rows.delete(key)
 
 
 @click.command(
@@ -361,6 +347,17 @@ def _tell_undone(token: str, error: QsyncError) -> None:
         document("outcome", token=token, outcome=error.outcome.value, **why)
     else:
         say(f"not done, for certain: {error}")
+
+
+@contextmanager
+def _writing(
+    space: str, *, target: list[str], timeout: float, is_sync: bool | None, token: str | None
+) -> Iterator["TransactionSpace"]:
+    """The space, for one write: it is sent behind the block, and its receipt is told."""
+    with _connect(target, timeout) as db:
+        tx = db.transaction(is_sync=is_sync, token=token)
+        yield tx.space(space)
+        _tell(committed(tx))
 
 
 def _connect(target: list[str], timeout: float) -> "Client":
