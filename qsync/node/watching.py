@@ -128,7 +128,7 @@ class Watching:
         if len(self) >= PARKED_MAX:
             why = f"{len(self)} watchers wait on this node already; the limit is {PARKED_MAX}"
         elif len(self) < share_of(user, PARKED_MAX):
-            return  # then nobody has a share: own >= 9/10 (all - others) means own + others >= 9/10
+            return  # nobody has all of his share: with it, nine tenths of all wait
         else:
             own = self._count_of(user)
             if own < share_of(user, PARKED_MAX - (len(self) - own)):
