@@ -18,6 +18,11 @@ def written(host: str) -> str | None:
     return short + percent + zone
 
 
+def without_zone(host: str) -> str:
+    """Return what a certificate calls a host: a zone is the name of a link on one machine only."""
+    return host if written(host) is None else host.partition("%")[0]
+
+
 def bracketed(text: str) -> str | None:
     """Return how an address without brackets is meant, perhaps, with a port behind it or without.
 

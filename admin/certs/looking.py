@@ -13,6 +13,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from qsync import ipv6
 from qsync.errors import ConfigError
 from qsync.tls import names
 from qsync.tls.names import Bearer, CertifiedName
@@ -197,7 +198,7 @@ def _key(path: Path, leaf: x509.Certificate, key: Path) -> Iterator[CertificateF
 
 def _plain(host: str) -> str:
     try:
-        return str(ipaddress.ip_address(host.strip("[]")))
+        return str(ipaddress.ip_address(ipv6.without_zone(host.strip("[]"))))
     except ValueError:
         return host
 

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from qsync import ipv6
 from qsync.errors import ConfigError
 from qsync.store.private import write_private
 from qsync.tls.names import Bearer, CertifiedName
@@ -228,7 +229,7 @@ def _subject(name: str) -> x509.Name:
 
 def _host(host: str) -> x509.GeneralName:
     try:
-        return x509.IPAddress(ipaddress.ip_address(host.strip("[]")))
+        return x509.IPAddress(ipaddress.ip_address(ipv6.without_zone(host.strip("[]"))))
     except ValueError:
         pass
     try:

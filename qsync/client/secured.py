@@ -11,6 +11,7 @@ import anyio.abc
 from anyio.streams.tls import TLSAttribute, TLSStream
 from typing_extensions import override
 
+from qsync import ipv6
 from qsync.client import targets
 from qsync.client.security import ClientTls
 from qsync.tls import binding, files, names
@@ -78,7 +79,7 @@ async def dialled_stream(
 
 
 def _host(tls: ClientTls, address: str) -> str | None:
-    return targets.split(address)[0] if tls.check_host else None
+    return ipv6.without_zone(targets.split(address)[0]) if tls.check_host else None
 
 
 def _node(name: CertifiedName | None) -> CertifiedName:

@@ -49,7 +49,7 @@ def test_names_are_uris_and_nothing_else_is_a_name() -> None:
 
 def test_what_is_made_is_right(authority: Authority) -> None:
     node, user = authority.node("n1"), authority.user("ann")
-    assert judged(authority, node, hosts=("localhost", "127.0.0.1", "[::1]")) == []
+    assert judged(authority, node, hosts=("localhost", "127.0.0.1", "[::1]", "[::1%eth0]")) == []
     assert judged(authority, user, wanted=CertifiedName(CLUSTER, Bearer.USER, "ann")) == []
     shown = looking.look(node.certificate)[0]
     assert shown.purposes == ("server", "client")

@@ -27,14 +27,17 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @contextmanager
-def greeted_as(authority: Authority, name: str, heard: list[bytes]) -> Iterator[str]:
+def greeted_as(
+    authority: Authority, name: str, heard: list[bytes], *, host: str = "127.0.0.1"
+) -> Iterator[str]:
     """An address where the certificate of n1 is shown, and a node of that name greets.
 
     `heard`: what each of those that dialled said to it.
     """
     context = files.acceptor(authority.files(authority.node("n1")), demand=False)
     greeting = Greeting(cluster=CLUSTER, instance="i", replica=Replica(1), name=name)
-    listener = socket.create_server(("127.0.0.1", 0))
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.create_server((host, 0), family=family)
 
     def serve() -> None:
         while True:
@@ -49,7 +52,7 @@ def greeted_as(authority: Authority, name: str, heard: list[bytes]) -> Iterator[
     thread = threading.Thread(target=serve)
     thread.start()
     try:
-        yield f"127.0.0.1:{listener.getsockname()[1]}"
+        yield f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
@@ -99,3 +102,16 @@ def test_the_same_node_is_answered_when_it_greets_as_itself(authority: Authority
     with greeted_as(authority, "n1", heard) as address, pytest.raises(QsyncError):
         one_node(address, authority.client(None))
     assert all(heard), "a hello, to which this one says nothing"
+
+
+@pytest.mark.parametrize("client", [one_node, one_node_aio])
+def test_a_zone_behind_the_address_is_no_part_of_what_the_certificate_must_name(
+    authority: Authority, client: Callable[[str, ClientTls], None]
+) -> None:
+    heard: list[bytes] = []
+    loopback = f"::1%{socket.if_nametoindex('lo')}"
+    tls = authority.client(None)
+    with greeted_as(authority, "n1", heard, host=loopback) as address, pytest.raises(QsyncError):
+        client(address, tls)
+    assert all(heard), "a hello, to which this one says nothing"
+    assert heard
