@@ -149,8 +149,10 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
     ),
     "FOREIGN_CLUSTER": ErrorHelp(
         "`cluster.id` differs, an address in `peers` is of another cluster, two directories "
-        "run under one replica id, or a node shows a client the certificate of another one.",
-        "Compare the configurations with `qsync config diff`; stop one of the two.",
+        "run under one replica id, a node shows a client the certificate of another one, or a "
+        "client is of a cluster that was recovered or restored as another one.",
+        "Compare the configurations with `qsync config diff`; stop one of the two. A client "
+        "connects anew, over TLS with a certificate of the new cluster.",
     ),
     "NOT_MEMBER": ErrorHelp(
         "The configuration in the log names no member with this id: it was removed, or waits to be "

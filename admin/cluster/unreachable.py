@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from qsync import features
-from qsync.client import login, security
+from qsync.client import login, other_cluster, security
 from qsync.errors import AccessDenied, ConfigError, QsyncError, Unavailable
 from qsync.status.record import NodeStatus
 from qsync.wire.session import NO_USERS, NO_USERS_FIX
@@ -66,10 +66,11 @@ def unreachable(
 
 def nobody_answers(silent: Sequence[UnreachableNode]) -> QsyncError:
     """The error if no node answers: AccessDenied if one of them refuses us."""
-    details: dict[str, object] = {"nodes": {each.address: each.why for each in silent}}
+    met = {each.address: each.why for each in silent}
+    details: dict[str, object] = {"nodes": met}
     denied = next((each for each in silent if each.denied), None)
     if denied is None:
-        return Unavailable("no node answers", details=details)
+        return Unavailable("no node answers", hint=other_cluster.hint(met), details=details)
     why = denied.why.removeprefix(f"{AccessDenied.code}: ")  # this error says it already
     why = why.removesuffix(f" ({denied.fix})")  # and the hint
     return AccessDenied(f"no node lets us ask: {why}", hint=denied.fix, details=details)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from qsync.client import other_cluster
 from qsync.client.closed import ClientClosed
 from qsync.client.link import ClientLink, ConnectionPhase
 from qsync.client.numbering import Token
@@ -148,6 +149,8 @@ def overdue(
     seconds = ask.deadline - ask.asked_at
     if ask.kind in (RetryKind.WRITE, RetryKind.ONCE) and (inflight or ask.doubted):
         last = "" if ask.refusal is None else f"; the last attempt met {ask.refusal.code}"
+        other = "" if reached else other_cluster.where(met)
+        last = f"; {other}, which knows none of our tokens" if other else last
         return unknown(ask, f"no definite answer within {seconds:.3g} s{last}")
     if ask.refusal is not None and _heard(ask.refusal) is AttemptResult.CUT:
         return RolledBack(ask.refusal.message)  # it was the only attempt
@@ -165,6 +168,7 @@ def unavailable(
     return kind(
         f"{why}{within}" + (f" ({told})" if told else ""),
         details={"nodes": dict(met)},
+        hint="" if reached else other_cluster.hint(met),
     )
 
 

@@ -16,6 +16,7 @@ from qsync.errors import (
     OutcomeUnknown,
     Overloaded,
     SessionExpired,
+    Unavailable,
 )
 from qsync.wire.verbs import WriteFlags, WriteRequest
 from tests.unit.test_client_core import TOKEN, Stage, error_of, write_of
@@ -224,3 +225,20 @@ def test_a_read_that_was_to_show_a_lost_write_is_not_repeated() -> None:
     assert isinstance(error_of(ask), LostWrite)
     stage.pass_time(2.0)
     assert stage.heard(link) == []
+
+
+def test_a_client_whose_cluster_was_made_anew_is_told_so() -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    write = stage.put(timeout=0.5)
+    assert stage.heard(link)
+    stage.drop(link)
+    read = stage.get(timeout=0.5)
+    stage.pass_time(0.2)
+    stage.accept("a:1", cluster="c-2")
+    stage.pass_time(0.5)
+    unknown, away = error_of(write), error_of(read)
+    assert isinstance(unknown, OutcomeUnknown)
+    assert "another cluster answers at a:1, which knows none of our tokens" in unknown.message
+    assert isinstance(away, Unavailable)
+    assert away.hint.startswith("another cluster answers at a:1; after `qsync recover`")

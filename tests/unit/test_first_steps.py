@@ -12,7 +12,7 @@ from admin.cluster.unreachable import nobody_answers, unreachable
 from admin.lab import lab
 from cli import main
 from qsync.client.connection import reason
-from qsync.errors import AccessDenied, NoSuchSpace, Unavailable
+from qsync.errors import AccessDenied, ForeignCluster, NoSuchSpace, Unavailable
 from qsync.status import decode
 from qsync.wire.session import NO_USERS, NO_USERS_FIX
 
@@ -62,6 +62,14 @@ def test_where_no_node_lets_us_ask_the_code_is_said_once() -> None:
         "ACCESS_DENIED: no node lets us ask: this cluster has users: log in "
         "(show who you are: QSYNC_USER and QSYNC_PASSWORD, and QSYNC_CA where nodes speak TLS)"
     )
+
+
+def test_where_another_cluster_answers_it_says_so_instead_of_how_to_have_one() -> None:
+    answer = ForeignCluster("the certificate is of cluster c-1, this is c-2")
+    found = nobody_answers([unreachable(0, "", "h:1", answer=answer, closed=None)])
+    assert found.hint.startswith("another cluster answers at h:1; after `qsync recover`")
+    away = unreachable(0, "", "h:1", answer=Unavailable("Connection refused"), closed=None)
+    assert not nobody_answers([away]).hint
 
 
 def test_who_shows_a_password_to_a_cluster_without_users_is_told_one_thing_to_do() -> None:
