@@ -149,12 +149,23 @@ def overdue(
     seconds = ask.deadline - ask.asked_at
     if ask.kind in (RetryKind.WRITE, RetryKind.ONCE) and (inflight or ask.doubted):
         last = "" if ask.refusal is None else f"; the last attempt met {ask.refusal.code}"
+        last += _of_leader(ask.refusal, met)
         other = "" if reached else other_cluster.where(met)
         last = f"; {other}, which knows none of our tokens" if other else last
         return unknown(ask, f"no definite answer within {seconds:.3g} s{last}")
     if ask.refusal is not None and _heard(ask.refusal) is AttemptResult.CUT:
         return RolledBack(ask.refusal.message)  # it was the only attempt
+    if isinstance(ask.refusal, NotLeader):
+        ask.refusal.message += _of_leader(ask.refusal, met)
     return ask.refusal or unavailable(met, seconds=seconds, reached=reached)
+
+
+def _of_leader(refusal: QsyncError | None, met: Mapping[str, str]) -> str:
+    """Return what was met where a node has sent us to the leader, in words; empty where nothing."""
+    if not isinstance(refusal, NotLeader) or refusal.leader is None:
+        return ""
+    why = met.get(refusal.leader)
+    return "" if why is None else f"; at {refusal.leader}, where the leader is: {why}"
 
 
 def unavailable(

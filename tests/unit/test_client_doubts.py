@@ -242,3 +242,22 @@ def test_a_client_whose_cluster_was_made_anew_is_told_so() -> None:
     assert "another cluster answers at a:1, which knows none of our tokens" in unknown.message
     assert isinstance(away, Unavailable)
     assert away.hint.startswith("another cluster answers at a:1; after `qsync recover`")
+
+
+def test_who_is_sent_to_a_leader_that_takes_no_clients_is_told_what_was_met_there() -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    doubted = stage.put(timeout=1.0)
+    assert stage.heard(link)
+    stage.drop(link)
+    read = stage.get(timeout=1.0)
+    stage.pass_time(0.2)
+    other = stage.accept("a:1")
+    for request in stage.heard(other):
+        stage.refuse(other, request, NotLeader("b leads", leader="b:1"))
+    stage.pass_time(0.3)
+    stage.drop(stage.link("b:1"))
+    stage.pass_time(1.0)
+    met = "; at b:1, where the leader is: reset"
+    assert error_of(read).message == f"b leads{met}"
+    assert error_of(doubted).message.endswith(f"; the last attempt met NOT_LEADER{met}")
