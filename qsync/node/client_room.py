@@ -34,7 +34,10 @@ class ClientRoom:
     def check(self, *, local: bool) -> None:
         """Raises Overloaded where no client gets in, before anyone is asked who it is."""
         if self.count >= self.most + (OWNER_MORE if local else 0):
-            raise _full(f"{self.count} clients are connected; the limit is connections_max")
+            raise _full(
+                f"{self.count} clients are connected, and there is room for {self.most}: "
+                "`limits.connections_max`, or fewer where the node may open few files (`ulimit -n`)"
+            )
 
     def check_user(self, user: str) -> None:
         """Raises Overloaded for a user with too many connections. Empty: there are no users."""

@@ -49,6 +49,13 @@ def test_the_owner_gets_in_where_nobody_else_does() -> None:
     assert refused(room, "eve")
 
 
+def test_who_finds_no_room_is_told_how_much_there_is_and_by_which_limits() -> None:
+    room = ClientRoom(3)
+    assert entered(room, "", times=4) == 3
+    with pytest.raises(Overloaded, match=r"room for 3: `limits.connections_max`.*`ulimit -n`"):
+        room.check(local=False)
+
+
 def test_without_users_only_the_limit_of_all_counts() -> None:
     room = ClientRoom(20)
     assert entered(room, "", times=30) == 20
