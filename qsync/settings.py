@@ -19,7 +19,10 @@ TEXT_CHARACTERS_MAX = 200
 def parse(key: str, text: object) -> object:
     """The value that a text means. Raises ValueError whose text completes "KEY = TEXT ..."."""
     if key != features.SETTING and key not in SETTINGS:
-        raise ValueError(f"is no setting of the cluster; there are {', '.join(SETTINGS)}")
+        raise ValueError(
+            f"is no setting of the cluster; there are {', '.join(SETTINGS)}; any other option is "
+            "in the configuration of each node"
+        )
     if not isinstance(text, str) or len(text) > TEXT_CHARACTERS_MAX:
         raise ValueError(f"is not a text of at most {TEXT_CHARACTERS_MAX} characters")
     return features.parse(text) if key == features.SETTING else SETTINGS[key](text)
