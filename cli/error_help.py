@@ -93,7 +93,7 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
     "LOST_WRITE": ErrorHelp(
         "The write was asynchronous: it was answered, and its leader was replaced before another "
         "node had it.",
-        "Read the space without the receipt, and watch from the index of that read. "
+        "Read the space without the receipt; a feed begins anew, as after COMPACTED. "
         "`box.info.lost` and the archive of the node that had it keep the write.",
     ),
     "SESSION_EXPIRED": ErrorHelp(
@@ -135,8 +135,8 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
     ),
     "COMPACTED": ErrorHelp(
         "The reader of the log was away for longer than the log is kept, or held too much of it.",
-        "Read the space as it is, then watch from the index of that read; `db.consumers.register` "
-        "keeps the log for it from then on, and `qsync member gc list` shows for whom it is kept.",
+        "Note `confirmed` of the status, then read the space, and watch after that index. After "
+        "`db.consumers.register` the log is kept; `qsync member gc list` shows for whom.",
     ),
     "PROTOCOL": ErrorHelp(
         "Something that is not a qsync client connected to the port, or client and node disagree.",

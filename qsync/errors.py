@@ -247,7 +247,7 @@ class Compacted(QsyncError):
 
     code = "COMPACTED"
     number = 29
-    hint = "read the space as it is, then watch from the index of that read"
+    hint = "note `db.status()['confirmed']`, then read the space, and watch after that index"
 
 
 class LostWrite(QsyncError):
@@ -258,7 +258,7 @@ class LostWrite(QsyncError):
 
     code = "LOST_WRITE"
     number = 30
-    hint = "only asynchronous writes can be lost; read the space as it is, and watch from there"
+    hint = "only asynchronous writes can be lost; a feed begins anew, as after COMPACTED"
 
 
 class ProtocolError(QsyncError):

@@ -239,10 +239,11 @@ def _no_claim(name: str, there: Consumer | None) -> Compacted:
     if there is None:
         return Compacted(
             f'the log is not kept for "{name}": no consumer is registered by that name',
-            hint="register it (`db.consumers.register`), and read the spaces as they are first",
+            hint="register it (`db.consumers.register`), then read the spaces as they are",
         )
     return Compacted(
         f'the log is not kept for "{name}" any more: it was let go at index {there.index}',
-        hint="read the spaces as they are, then register it again from the index of that read",
+        hint="note `db.status()['confirmed']`, then read the spaces as they are, and register it "
+        "again at that index",
         details={"after": int(there.index)},
     )

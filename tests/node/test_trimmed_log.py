@@ -83,6 +83,27 @@ async def test_a_node_goes_on_with_a_log_that_was_trimmed(tmp_path: Path) -> Non
             node.storage.log.entries(Index(1), Index(2))
 
 
+async def test_who_watches_from_what_was_trimmed_begins_with_the_space_as_the_error_says(
+    tmp_path: Path,
+) -> None:
+    await lived(tmp_path)
+    async with running(tmp_path) as node, qsync.connect_async(node.address) as db:
+        with pytest.raises(qsync.errors.Compacted) as refused:
+            async for _ in db.watch("t", after=1):
+                pass
+        assert "`db.status()['confirmed']`" in refused.value.hint
+        place = (await db.status())["confirmed"]
+        assert isinstance(place, int)
+        await db.space("t").replace([0, "before the read"])
+        copy = {row[0]: row for row in await db.space("t").select()}
+        await db.space("t").replace([1, "after the read"])
+        told = [change async for change in db.watch("t", after=place, idle=0.2)]
+        rows = [effect.row for change in told for effect in change.effects]
+        assert rows == [[0, "before the read"], [1, "after the read"]]
+        copy |= {row[0]: row for row in rows if row is not None}
+        assert sorted(copy.values()) == await db.space("t").select()
+
+
 async def test_of_a_log_without_its_beginning_everything_is_judged_that_is_there(
     tmp_path: Path,
 ) -> None:

@@ -17,8 +17,8 @@ class ClientConsumers:
 
     They are rows of `_gc_consumers`, changed by synchronous transactions, so they survive restarts
     and failovers. One that holds more than `store.wal_retention_size` bytes is let go: the log is
-    trimmed all the same, and whatever it asks next raises `Compacted`. Then read the spaces as they
-    are (or take a snapshot), and register again with the index of that read.
+    trimmed all the same, and whatever it asks next raises `Compacted`. Then note `confirmed` of the
+    status, read the spaces as they are, and register again at that index.
 
     In a cluster with users a consumer belongs to the user who registered it: what others do with it
     raises AccessDenied, unless they have the right `member`.
