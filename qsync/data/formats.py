@@ -137,7 +137,7 @@ def _part(fields: Sequence[Field], value: object) -> KeyPart:
     options_of(options, _PART_OPTIONS)
     at = _place(fields, ref)
     if at is None:
-        raise WrongSchema(f"there is no field {ref!r}")
+        raise WrongSchema(f"there is no field {ref!r}: fields are numbered from 1, or named")
     field = fields[at] if at < len(fields) else Field(name=str(ref))
     type_ = options.get("type")
     part = KeyPart(

@@ -208,6 +208,14 @@ def test_schema_changes_that_make_no_sense_are_refused(
     assert book.state.digests() == before
 
 
+@pytest.mark.parametrize("field", [0, -1, "nobody"])
+def test_a_field_that_is_not_there_is_refused_with_how_fields_are_named(
+    book: Book, field: object
+) -> None:
+    with pytest.raises(WrongSchema, match=r"no field .*: fields are numbered from 1, or named"):
+        book.write([13, "t", "by", {"parts": [[field, "string"]]}])
+
+
 def test_if_not_exists_makes_it_idempotent(book: Book) -> None:
     assert book.write([10, "t", {"if_not_exists": True}]) == [None]
     assert book.write([13, "t", "primary", {"if_not_exists": True}]) == [None]
