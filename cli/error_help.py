@@ -339,10 +339,10 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "Ctrl-C, while no write was in progress.", "Nothing was changed; run it again."
     ),
     "INTERRUPTED_UNKNOWN": ErrorHelp(
-        "Ctrl-C, while a write was in progress: it may be applied or not. Or `--timeout` ended a "
-        "script that had written.",
-        "Read it back before you repeat it. The interactive shell prints the outcome when it is "
-        "known.",
+        "Ctrl-C, while a write or another change was in progress: it may be made or not. Or "
+        "`--timeout` ended a script that had written.",
+        "Read it back before you repeat it: a command says which one shows it. The interactive "
+        "shell prints the outcome when it is known.",
     ),
     "NOT_INSTALLED": ErrorHelp(
         "The shell needs libraries that are an optional extra of the package.",

@@ -265,7 +265,8 @@ def _run(args: list[str]) -> int:
     except click.ClickException as error:
         return _told(error.exit_code, partial(_refuse, error, style, args))
     except (click.Abort, KeyboardInterrupt):
-        return _told(Exit.INTERRUPTED, partial(print, "interrupted", file=sys.stderr))
+        what = "interrupted; what was changed stays" if style.changed else "interrupted"
+        return _told(Exit.INTERRUPTED, partial(print, what, file=sys.stderr))
     except QsyncError as error:
         return _told(exit_of(error), partial(complain, error, style, args))
     except BrokenPipeError:

@@ -142,17 +142,18 @@ def complain(error: QsyncError, how: Style, args: Sequence[str] = ()) -> None:
     `args`: the command line, which is said again with the token if that tells what became of it.
     """
     resolving, giving_up = _resolving(error, args), _giving_up(error, args)
+    showing = _showing(error, args)
     try:
-        _say_all(error, resolving, giving_up)
+        _say_all(error, resolving or showing, giving_up)
     finally:  # who reads the document may have no room for the rest
         if how.as_json:
-            complaint(error, how, resolve=resolving, give_up=giving_up)
+            complaint(error, how, resolve=resolving, give_up=giving_up, show=showing)
 
 
-def _say_all(error: QsyncError, resolving: str, giving_up: str) -> None:
+def _say_all(error: QsyncError, telling: str, giving_up: str) -> None:
     say(f"qsync: {error}")
-    if resolving:
-        say(f"  its outcome: {resolving}")
+    if telling:
+        say(f"  its outcome: {telling}")
     if giving_up:
         say(f"  the same without doing it: {giving_up}")
     for place, why in _attempts(error):
@@ -203,13 +204,26 @@ def _giving_up(error: QsyncError, args: Sequence[str]) -> str:
     """The command that shows the outcome of a write, and gives it up if it did not happen."""
     if not isinstance(error, OutcomeUnknown) or not error.token:
         return ""
+    return shlex.join(["qsync", "resolve", error.token, *_where(args)])
+
+
+def _showing(error: QsyncError, args: Sequence[str]) -> str:
+    """The command that shows whether a change was made."""
+    words = error.details.get("shown_by")
+    if not isinstance(words, str):
+        return ""
+    return shlex.join(["qsync", *shlex.split(words), *_where(args)])
+
+
+def _where(args: Sequence[str]) -> list[str]:
+    """The target, as the command line names it."""
     where: list[str] = []
     for at, each in enumerate(args):
         if each.startswith("--target="):
             where = [each]
         elif each in {"--target", "-t"}:
             where = list(args[at : at + 2])
-    return shlex.join(["qsync", "resolve", error.token, *where])
+    return where
 
 
 def _attempts(error: QsyncError) -> list[tuple[str, str]]:

@@ -10,7 +10,8 @@ from admin.cluster.shared_settings import SettingChange, SharedSettings
 from cli.examples import examples
 from cli.exits import CheckFailed, StoppedByGuard
 from cli.options import json_option, set_options, target_argument, target_option, timeout_option
-from cli.output import document, json_schema, note_change, say, style, text
+from cli.output import document, json_schema, say, style, text
+from cli.under_way import change_under_way
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 
@@ -87,8 +88,8 @@ def _change(
             raise StoppedByGuard(
                 "not confirmed, so nothing was changed", hint="a script says --yes"
             )
-        made = shared_settings.change(found, changes, timeout=timeout)
-        note_change()
+        with change_under_way("config cluster"):
+            made = shared_settings.change(found, changes, timeout=timeout)
         say(f"done: term {made.term} index {made.index}, {made.acks} voters have it")
     if style().as_json:
         members = [

@@ -8,8 +8,9 @@ from admin.cluster.consumers import LogUse
 from admin.cluster.short import seconds
 from cli.examples import examples
 from cli.options import json_option, target_argument, target_option, timeout_option
-from cli.output import document, note_change, say, style, text
+from cli.output import document, say, style, text
 from cli.printable import one_line
+from cli.under_way import change_under_way
 from qsync.consumer import ConsumerKind
 from qsync.status.members import FOLLOWS
 from qsync.status.storage import ConsumerStatus
@@ -75,8 +76,8 @@ def drop(*, name: str, target: list[str], dry_run: bool, timeout: float) -> None
         else:
             say(f"drop {name}: {would}")
         return
-    consumers.drop(use, one, timeout=timeout)
-    note_change()
+    with change_under_way("member gc list"):
+        consumers.drop(use, one, timeout=timeout)
     if style().as_json:
         document("consumers", did=f"{name} is let go", **_json(consumers.look(target, timeout=2.0)))
         return

@@ -12,9 +12,9 @@ from typing_extensions import override
 
 from cli.examples import examples
 from cli.exits import Exit
-from cli.one_write import committed
 from cli.options import json_option, target_option, timeout_option
-from cli.output import document, note_change, say, style, value
+from cli.output import document, say, style, value
+from cli.under_way import AGAIN, change_under_way, committed
 from qsync.errors import Outcome, QsyncError
 from qsync.units import how_many
 
@@ -328,7 +328,8 @@ def resolve(ctx: click.Context, *, token: str, target: list[str], timeout: float
     parse_token(token)
     with _connect(target, timeout) as db:
         try:
-            receipt = db.resolve(token, again=False)
+            with change_under_way(hint=AGAIN):
+                receipt = db.resolve(token, again=False)
         except QsyncError as error:
             if error.outcome is not Outcome.ROLLED_BACK:
                 raise
@@ -377,7 +378,6 @@ def _name(index: str) -> str | int:
 
 
 def _tell(receipt: "Receipt") -> None:
-    note_change()
     if style().as_json:
         document(
             "receipt",

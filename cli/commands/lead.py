@@ -7,12 +7,16 @@ import click
 from admin.cluster import leadership, surveys
 from admin.cluster.surveys import ClusterSurvey
 from cli.options import json_option, target_option, timeout_option
-from cli.output import document, note_change, say, style
+from cli.output import document, say, style
+from cli.under_way import change_under_way
 from qsync.errors import NotLeader, Unavailable
 from qsync.wire.verbs import ClearRequest, DemoteRequest, PromoteRequest
 
 _TAKE_OVER_S = 3.0
 """A new leader is read-only for a moment, which is not reported as an outage."""
+
+_SHOWN_BY = "status"
+"""The command that shows who leads."""
 
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Print what would happen, in numbers, and change nothing."
@@ -43,7 +47,8 @@ def promote(*, node: str, target: list[str], dry_run: bool, wait: bool, timeout:
     if dry_run:
         _dry_run(found, node, "promote")
     else:
-        leadership.perform(address, PromoteRequest(1, timeout), timeout=timeout)
+        with change_under_way(_SHOWN_BY):
+            leadership.perform(address, PromoteRequest(1, timeout), timeout=timeout)
         _tell(node, target, patience=min(timeout, _TAKE_OVER_S) if wait else 0.0)
 
 
@@ -75,7 +80,8 @@ def demote(
     if dry_run:
         _dry_run(found, name, "demote", heir=to)
     else:
-        leadership.perform(address, DemoteRequest(1, to, timeout), timeout=timeout)
+        with change_under_way(_SHOWN_BY):
+            leadership.perform(address, DemoteRequest(1, to, timeout), timeout=timeout)
         _tell(name, target, patience=min(timeout, _TAKE_OVER_S) if wait else 0.0)
 
 
@@ -103,7 +109,8 @@ def clear_synchro_queue(
     if dry_run:
         _dry_run(found, name, "clear_synchro_queue")
     else:
-        leadership.perform(address, ClearRequest(1, timeout), timeout=timeout)
+        with change_under_way(_SHOWN_BY):
+            leadership.perform(address, ClearRequest(1, timeout), timeout=timeout)
         _tell(name, target, patience=min(timeout, _TAKE_OVER_S) if wait else 0.0)
 
 
@@ -128,7 +135,6 @@ def _dry_run(found: ClusterSurvey, name: str, what: str, *, heir: int = 0) -> No
 
 def _tell(name: str, target: list[str], *, patience: float) -> None:
     """Who leads after the change, when it takes writes or that has lasted too long."""
-    note_change()
     if patience:
         with contextlib.suppress(Unavailable):  # Then the known part is shown.
             surveys.wait_writable(target, timeout=patience)

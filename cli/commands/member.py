@@ -12,7 +12,8 @@ from admin.cluster.surveys import ClusterSurvey
 from cli.commands import consumers
 from cli.examples import examples
 from cli.options import json_option, target_argument, target_option, timeout_option
-from cli.output import document, note_change, say, style, text
+from cli.output import document, say, style, text
+from cli.under_way import change_under_way
 from qsync.member import MemberAction, MemberRole, Standing
 
 P = ParamSpec("P")
@@ -21,6 +22,7 @@ _SETTLES_S = 10.0
 """How long the cluster may take to be writable after a change, such as by a new leader."""
 _SHOWN = 8
 """Characters of an instance; enough to tell two apart."""
+_SHOWN_BY = "member list"
 
 
 @click.group(
@@ -96,7 +98,8 @@ def add(
     if dry_run:
         _would(found, MemberAction.ADD, one, role=role, force=force)
         return
-    membership.add(found, one, role=role, force=force, timeout=timeout, progress=say)
+    with change_under_way(_SHOWN_BY):
+        membership.add(found, one, role=role, force=force, timeout=timeout, progress=say)
     _done(target, f"{one.name} is a {role}")
 
 
@@ -114,7 +117,8 @@ def remove(*, node: str, force: bool, target: list[str], dry_run: bool, timeout:
     if dry_run:
         _would(found, MemberAction.REMOVE, one, force=force)
         return
-    membership.change(found, MemberAction.REMOVE, one, force=force, timeout=timeout)
+    with change_under_way(_SHOWN_BY):
+        membership.change(found, MemberAction.REMOVE, one, force=force, timeout=timeout)
     _done(target, f"{one.name} is removed")
 
 
@@ -132,13 +136,14 @@ def set_role(
     if dry_run:
         _would(found, MemberAction.SET_ROLE, one, role=wanted, force=force)
         return
-    if wanted is MemberRole.VOTER and not force:
-        deadline = time.monotonic() + timeout
-        membership.make_voter(found, one, deadline=deadline, progress=say)
-    else:
-        membership.change(
-            found, MemberAction.SET_ROLE, one, role=wanted, force=force, timeout=timeout
-        )
+    with change_under_way(_SHOWN_BY):
+        if wanted is MemberRole.VOTER and not force:
+            deadline = time.monotonic() + timeout
+            membership.make_voter(found, one, deadline=deadline, progress=say)
+        else:
+            membership.change(
+                found, MemberAction.SET_ROLE, one, role=wanted, force=force, timeout=timeout
+            )
     _done(target, f"{one.name} is a {wanted}")
 
 
@@ -170,7 +175,8 @@ def move(
         return
     if not force:
         membership.check_moved(found, one, str(where), timeout=timeout, progress=say)
-    membership.change(found, MemberAction.MOVE, one, address=where, timeout=timeout)
+    with change_under_way(_SHOWN_BY):
+        membership.change(found, MemberAction.MOVE, one, address=where, timeout=timeout)
     _done(target, f"{one.name} is dialled at {where}")
 
 
@@ -188,7 +194,8 @@ def replace(*, node: str, target: list[str], dry_run: bool, timeout: float) -> N
     if dry_run:
         _would(found, MemberAction.REPLACE, one)
         return
-    membership.change(found, MemberAction.REPLACE, one, timeout=timeout)
+    with change_under_way(_SHOWN_BY):
+        membership.change(found, MemberAction.REPLACE, one, timeout=timeout)
     _done(target, f"{one.name} is named")
 
 
@@ -209,7 +216,6 @@ def _would(
 
 
 def _done(target: list[str], what: str) -> None:
-    note_change()
     after = surveys.wait_writable(target, timeout=_SETTLES_S)
     rows = membership.members(after)
     if style().as_json:

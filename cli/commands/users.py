@@ -1,5 +1,6 @@
 """`qsync user` and `qsync role`: who may log in, and what they may do."""
 
+import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -8,7 +9,7 @@ import click
 from cli.examples import examples
 from cli.new_passwords import check_one_source, new_password
 from cli.options import json_option, target_option, timeout_option
-from cli.output import document, note_change, say, style, text
+from cli.output import document, say, style, text
 from cli.printable import one_line
 from cli.render.rights import (
     creation_in_words,
@@ -17,6 +18,7 @@ from cli.render.rights import (
     universal_grant,
     words_if_alone,
 )
+from cli.under_way import AGAIN, change_under_way
 from cli.user_connections import changing, connected
 from qsync.errors import WrongOperation
 
@@ -152,7 +154,8 @@ def create(
             return
         password = None if no_password else new_password(name, password_file, generate=generate)
         # A password that is printed must be the one that holds.
-        db.users.create(name, password, if_not_exists=if_not_exists and not generate)
+        with change_under_way("user list"):
+            db.users.create(name, password, if_not_exists=if_not_exists and not generate)
     generated = password if generate else None
     _did("create", name, f"user {name} is there", created=True, password=generated, first=first)
     if first:
@@ -178,7 +181,8 @@ def passwd(
         if not isinstance(who, str):
             raise WrongOperation("this cluster has no users yet")
         password = new_password(who, password_file, generate=generate)
-        db.users.set_password(who, password)
+        with change_under_way(hint=AGAIN):
+            db.users.set_password(who, password)
     generated = password if generate else None
     _did("passwd", who, f"user {who} has another password", password=generated)
 
@@ -189,7 +193,7 @@ def passwd(
 @_common
 def certificate(*, name: str, allow: bool, target: list[str], timeout: float) -> None:
     """Allow or refuse to log NAME in by a certificate of the cluster's authority."""
-    with connected(target, timeout) as db:
+    with connected(target, timeout) as db, change_under_way(hint=AGAIN):
         db.users.allow_certificate(name, allow=allow)
     word = "logs in" if allow else "does not log in"
     _did("certificate", name, f"a certificate of {name} {word}")
@@ -214,7 +218,8 @@ def drop_user(
             has = in_words(db.users.info(name))
             _would("drop", name, f"user {name} would go, who has {has}{alone}{left}")
             return
-        db.users.drop(name, if_exists=if_exists)
+        with change_under_way("user list"):
+            db.users.drop(name, if_exists=if_exists)
     _did("drop", name, f"user {name} is gone{alone}{left}")
 
 
@@ -235,7 +240,7 @@ def _words_of_consumers(status: Mapping[str, object], user: str) -> str:
 @_common
 def create_role(*, name: str, if_not_exists: bool, target: list[str], timeout: float) -> None:
     """Create a role without privileges."""
-    with connected(target, timeout) as db:
+    with connected(target, timeout) as db, change_under_way("role list"):
         db.users.create_role(name, if_not_exists=if_not_exists)
     _did("create", name, f"role {name} is there")
 
@@ -255,7 +260,8 @@ def drop_role(
             has = in_words(db.users.info(name))
             _would("drop", name, f"role {name} would go, which has {has}{alone}")
             return
-        db.users.drop_role(name, if_exists=if_exists)
+        with change_under_way("role list"):
+            db.users.drop_role(name, if_exists=if_exists)
     _did("drop", name, f"role {name} is gone{alone}")
 
 
@@ -304,7 +310,8 @@ def _grant(
                 say(note)
             return
         change = db.users.grant if verb == "grant" else db.users.revoke
-        change(grantee, named, space=space, role=role)
+        with change_under_way(f"user show {shlex.quote(grantee)}"):
+            change(grantee, named, space=space, role=role)
     _did(verb, grantee, f"{grantee} is {_DONE[verb]} {what}{alone}", note=note)
 
 
@@ -364,7 +371,6 @@ def _would(verb: str, name: str, what: str) -> None:
 
 
 def _did(verb: str, name: str, what: str, **more: object) -> None:
-    note_change()
     given = {key: value for key, value in more.items() if value is not None}
     if style().as_json:
         document("user-changed", verb=verb, name=name, **given)

@@ -31,7 +31,7 @@ class ChunkInterrupted(QsyncError):
 
 
 class InterruptedUnknown(ChunkInterrupted):
-    """Ctrl-C ended the chunk while a write was in progress, or `--timeout` after it had written."""
+    """Ctrl-C ended a chunk or command during a change, or `--timeout` a chunk that had written."""
 
     code = "INTERRUPTED_UNKNOWN"
     number = 87
