@@ -218,7 +218,7 @@ def _first_answer(address: str, *, timeout: float, progress: Progress | None) ->
             if time.monotonic() + ASKED_AGAIN_S > deadline:
                 raise
             if progress is not None:
-                progress(f"{error.message}; waiting for it up to {timeout:g} s")
+                progress(f"{error.message}; waiting for it up to {timeout:.3g} s")
                 progress = None
             time.sleep(ASKED_AGAIN_S)
 

@@ -11,6 +11,7 @@ from cli.examples import examples
 from cli.exits import CheckFailed, StoppedByGuard
 from cli.options import json_option, set_options, target_argument, target_option, timeout_option
 from cli.output import document, json_schema, say, style, text
+from cli.time_limit import TimeLimit
 from cli.under_way import change_under_way
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
@@ -79,7 +80,9 @@ def cluster(*, target: list[str], timeout: float) -> None:
 def _change(
     given: dict[str, str | None], target: list[str], *, yes: bool, dry_run: bool, timeout: float
 ) -> None:
-    found = shared_settings.look(target, timeout=timeout)
+    limit = TimeLimit(timeout)
+    found = shared_settings.look(target, timeout=limit.to_look)
+    left = limit.left  # it is not used up while the user reads what would change
     changes = shared_settings.plan(found, given)
     if not style().as_json:
         _show(found, changes)
@@ -89,7 +92,7 @@ def _change(
                 "not confirmed, so nothing was changed", hint="a script says --yes"
             )
         with change_under_way("config cluster"):
-            made = shared_settings.change(found, changes, timeout=timeout)
+            made = shared_settings.change(found, changes, timeout=left)
         say(f"done: term {made.term} index {made.index}, {made.acks} voters have it")
     if style().as_json:
         members = [

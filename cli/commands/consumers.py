@@ -10,6 +10,7 @@ from cli.examples import examples
 from cli.options import json_option, target_argument, target_option, timeout_option
 from cli.output import document, say, style, text
 from cli.printable import one_line
+from cli.time_limit import TimeLimit
 from cli.under_way import change_under_way
 from qsync.consumer import ConsumerKind
 from qsync.status.members import FOLLOWS
@@ -66,7 +67,8 @@ def drop(*, name: str, target: list[str], dry_run: bool, timeout: float) -> None
     again. Refused while it is connected. In a cluster with users a consumer is dropped by the user
     whom it belongs to, and by those with the right `member`.
     """
-    use = consumers.look(target, timeout=min(timeout, 2.0))
+    limit = TimeLimit(timeout)
+    use = consumers.look(target, timeout=limit.to_look)
     one = consumers.named(use, name)
     if dry_run:
         refused = consumers.refusal(use, one) or consumers.denial(use, one, timeout=timeout)
@@ -76,8 +78,9 @@ def drop(*, name: str, target: list[str], dry_run: bool, timeout: float) -> None
         else:
             say(f"drop {name}: {would}")
         return
+    left = limit.left
     with change_under_way("member gc list"):
-        consumers.drop(use, one, timeout=timeout)
+        consumers.drop(use, one, timeout=left)
     if style().as_json:
         document("consumers", did=f"{name} is let go", **_json(consumers.look(target, timeout=2.0)))
         return

@@ -8,6 +8,7 @@ from admin.cluster import leadership, surveys
 from admin.cluster.surveys import ClusterSurvey
 from cli.options import json_option, target_option, timeout_option
 from cli.output import document, say, style
+from cli.time_limit import TimeLimit
 from cli.under_way import change_under_way
 from qsync.errors import NotLeader, Unavailable
 from qsync.wire.verbs import ClearRequest, DemoteRequest, PromoteRequest
@@ -42,13 +43,15 @@ def promote(*, node: str, target: list[str], dry_run: bool, wait: bool, timeout:
 
     With a live leader this is a planned switchover that loses nothing and rolls nothing back.
     """
-    found = surveys.survey(target)
+    limit = TimeLimit(timeout)
+    found = surveys.survey(target, timeout=limit.to_look)
     address = surveys.node_address(found, node)
     if dry_run:
         _dry_run(found, node, "promote")
     else:
+        left = limit.left
         with change_under_way(_SHOWN_BY):
-            leadership.perform(address, PromoteRequest(1, timeout), timeout=timeout)
+            leadership.perform(address, PromoteRequest(1, left), timeout=left)
         _tell(node, target, patience=min(timeout, _TAKE_OVER_S) if wait else 0.0)
 
 
@@ -74,14 +77,16 @@ def demote(
     The successor is a candidate that is connected and was heard from recently, and it has the whole
     log before it takes over. If NODE does not lead, nothing is done, and that is no error.
     """
-    found = surveys.survey(target)
+    limit = TimeLimit(timeout)
+    found = surveys.survey(target, timeout=limit.to_look)
     name, address = _leader_or(found, node)
     to = 0 if heir is None else surveys.node_id(found, heir)
     if dry_run:
         _dry_run(found, name, "demote", heir=to)
     else:
+        left = limit.left
         with change_under_way(_SHOWN_BY):
-            leadership.perform(address, DemoteRequest(1, to, timeout), timeout=timeout)
+            leadership.perform(address, DemoteRequest(1, to, left), timeout=left)
         _tell(name, target, patience=min(timeout, _TAKE_OVER_S) if wait else 0.0)
 
 
@@ -104,13 +109,15 @@ def clear_synchro_queue(
 
     It waits and confirms; it never rolls anything back.
     """
-    found = surveys.survey(target)
+    limit = TimeLimit(timeout)
+    found = surveys.survey(target, timeout=limit.to_look)
     name, address = _leader_or(found, node)
     if dry_run:
         _dry_run(found, name, "clear_synchro_queue")
     else:
+        left = limit.left
         with change_under_way(_SHOWN_BY):
-            leadership.perform(address, ClearRequest(1, timeout), timeout=timeout)
+            leadership.perform(address, ClearRequest(1, left), timeout=left)
         _tell(name, target, patience=min(timeout, _TAKE_OVER_S) if wait else 0.0)
 
 

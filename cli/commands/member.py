@@ -13,6 +13,7 @@ from cli.commands import consumers
 from cli.examples import examples
 from cli.options import json_option, target_argument, target_option, timeout_option
 from cli.output import document, say, style, text
+from cli.time_limit import TimeLimit
 from cli.under_way import change_under_way
 from qsync.member import MemberAction, MemberRole, Standing
 
@@ -92,14 +93,16 @@ def add(
     Until then it is a learner. `qsync init DIR --join TARGET` prepares such a node, and `qsync
     start DIR` runs it.
     """
-    found = surveys.survey(target)
-    one = membership.newcomer(found, address, timeout=timeout, progress=say)
+    limit = TimeLimit(timeout)
+    found = surveys.survey(target, timeout=limit.to_look)
+    one = membership.newcomer(found, address, timeout=limit.left, progress=say)
     role = MemberRole.LEARNER if learner else MemberRole.VOTER
     if dry_run:
         _would(found, MemberAction.ADD, one, role=role, force=force)
         return
+    left = limit.left
     with change_under_way(_SHOWN_BY):
-        membership.add(found, one, role=role, force=force, timeout=timeout, progress=say)
+        membership.add(found, one, role=role, force=force, timeout=left, progress=say)
     _done(target, f"{one.name} is a {role}")
 
 
@@ -112,13 +115,15 @@ def remove(*, node: str, force: bool, target: list[str], dry_run: bool, timeout:
 
     A leader hands over when its own removal is committed. The node then counts as a stranger.
     """
-    found = surveys.survey(target)
+    limit = TimeLimit(timeout)
+    found = surveys.survey(target, timeout=limit.to_look)
     one = _member(found, node)
     if dry_run:
         _would(found, MemberAction.REMOVE, one, force=force)
         return
+    left = limit.left
     with change_under_way(_SHOWN_BY):
-        membership.change(found, MemberAction.REMOVE, one, force=force, timeout=timeout)
+        membership.change(found, MemberAction.REMOVE, one, force=force, timeout=left)
     _done(target, f"{one.name} is removed")
 
 
@@ -131,18 +136,20 @@ def set_role(
     *, node: str, role: str, force: bool, target: list[str], dry_run: bool, timeout: float
 ) -> None:
     """Change the role of NODE: voter (as soon as it has the log) or learner."""
-    found, wanted = surveys.survey(target), MemberRole(role)
+    limit, wanted = TimeLimit(timeout), MemberRole(role)
+    found = surveys.survey(target, timeout=limit.to_look)
     one = _member(found, node)
     if dry_run:
         _would(found, MemberAction.SET_ROLE, one, role=wanted, force=force)
         return
+    left = limit.left
     with change_under_way(_SHOWN_BY):
         if wanted is MemberRole.VOTER and not force:
-            deadline = time.monotonic() + timeout
+            deadline = time.monotonic() + left
             membership.make_voter(found, one, deadline=deadline, progress=say)
         else:
             membership.change(
-                found, MemberAction.SET_ROLE, one, role=wanted, force=force, timeout=timeout
+                found, MemberAction.SET_ROLE, one, role=wanted, force=force, timeout=left
             )
     _done(target, f"{one.name} is a {wanted}")
 
@@ -167,16 +174,18 @@ def move(
         where = Address.parse(address)
     except ValueError as error:
         raise click.BadParameter(f"{address!r} {error}", param_hint="ADDRESS") from None
-    found = surveys.survey(target)
+    limit = TimeLimit(timeout)
+    found = surveys.survey(target, timeout=limit.to_look)
     one = _member(found, node)
     membership.check_free(found, one, str(where))
     if dry_run:
         _would(found, MemberAction.MOVE, one, address=where)
         return
     if not force:
-        membership.check_moved(found, one, str(where), timeout=timeout, progress=say)
+        membership.check_moved(found, one, str(where), timeout=limit.left, progress=say)
+    left = limit.left
     with change_under_way(_SHOWN_BY):
-        membership.change(found, MemberAction.MOVE, one, address=where, timeout=timeout)
+        membership.change(found, MemberAction.MOVE, one, address=where, timeout=left)
     _done(target, f"{one.name} is dialled at {where}")
 
 
@@ -189,13 +198,15 @@ def replace(*, node: str, target: list[str], dry_run: bool, timeout: float) -> N
     For a lost disk: start the node on a new directory, then run this. The old pair of id and
     directory is removed and the new one added; returns when both changes are committed.
     """
-    found = surveys.survey(target)
+    limit = TimeLimit(timeout)
+    found = surveys.survey(target, timeout=limit.to_look)
     one = _member(found, node)
     if dry_run:
         _would(found, MemberAction.REPLACE, one)
         return
+    left = limit.left
     with change_under_way(_SHOWN_BY):
-        membership.change(found, MemberAction.REPLACE, one, timeout=timeout)
+        membership.change(found, MemberAction.REPLACE, one, timeout=left)
     _done(target, f"{one.name} is named")
 
 

@@ -1,10 +1,11 @@
-"""Ctrl-C in commands that change the cluster: what was sent may be made, and they say so."""
+"""Commands that change the cluster: Ctrl-C leaves what may be made, and one time limit."""
 
 import json
 import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -83,3 +84,13 @@ def test_an_interrupted_change_of_members_may_be_made(three: Lab, alone: NodeSta
 def test_an_interrupted_demotion_may_be_made(three: Lab, alone: NodeStatus) -> None:
     done = shown(three, interrupted(three, alone, "demote"))
     assert "leads term" in done.stderr + done.stdout
+
+
+def test_a_time_limit_counts_the_look_at_silent_nodes_too(three: Lab, alone: NodeStatus) -> None:
+    """A look waits two seconds for them, as long as nothing limits it."""
+    name = next(name for id, name, _ in alone.nodes if id != alone.id)
+    began = time.monotonic()
+    done = typed.run(
+        "member", "move", name, "127.0.0.1:1", "--timeout", "1s", "--target", str(three.dir)
+    )
+    assert (done.code, time.monotonic() - began < 2) == (3, True), done.stderr
