@@ -68,7 +68,16 @@ class Dump:
 
         In this order everything that was said to be confirmed has to be in the logs.
         """
+        new = [each for each in (self.folder, *self.folder.parents) if not each.exists()]
         self.writer.make_folder(self.folder)
+        try:
+            return self._collect(known, source)
+        finally:
+            for each in new:
+                if not any(each.iterdir()):  # it was refused before anything was read
+                    each.rmdir()
+
+    def _collect(self, known: Sequence[EvidenceSource], source: str) -> Bundle:
         accounts = [self._account(each) for each in known]
         self._go_on(accounts)
         inside = self._inside(known, accounts)

@@ -2,8 +2,9 @@
 
 import contextlib
 import itertools
+import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -27,6 +28,9 @@ from qsync.wire.packed import PackedRows
 from qsync.wire.verbs import DigestRequest, InfoRequest, PackedRequest, PlainRequest, Verb
 
 TIMEOUT_S = 30.0
+"""How long a node may take for an answer, by default: it has digests to make."""
+TOLD_AFTER_S = 1.0
+"""How long a node may take to be there before somebody is told what is waited for."""
 STRETCH_ENTRIES = packed.ENTRIES_MAX
 """Asked for at once: while one stretch is looked at, the node packs the next."""
 
@@ -324,12 +328,17 @@ def _is_log(path: Path) -> bool:
     return is_log(path)
 
 
-def _dial(address: str) -> NodeConnection:
+def _dial(address: str, timeout: float, tell: Callable[[str], None]) -> NodeConnection:
+    line = f"waiting for {address}, up to {timeout:g} s"
+    late = threading.Timer(TOLD_AFTER_S, tell, [line])
+    late.start()
     try:
-        return NodeConnection(address, timeout=TIMEOUT_S)
+        return NodeConnection(address, timeout=timeout)
     except Unavailable as error:
         error.hint = "of a node that does not run name the directory instead"
         raise
+    finally:
+        late.cancel()
 
 
 @contextlib.contextmanager
@@ -342,9 +351,15 @@ def _damage_placed(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def witnesses(targets: Iterable[str]) -> Iterator[list[EvidenceSource]]:
+def witnesses(
+    targets: Iterable[str],
+    *,
+    timeout: float = TIMEOUT_S,
+    tell: Callable[[str], None] = lambda _line: None,
+) -> Iterator[list[EvidenceSource]]:
     """Open nodes by address (`host:port`), directory, or copy of a log (`ID=DIR`).
 
+    `timeout`: for each answer of a node. `tell`: hears of a node that is waited for, from a thread.
     Raises Unavailable for an address where nobody answers.
     """
     with contextlib.ExitStack() as lines:
@@ -361,5 +376,5 @@ def witnesses(targets: Iterable[str]) -> Iterator[list[EvidenceSource]]:
                     hint=f"say which: ID={target}, with the id of its node",
                 )
             else:
-                found.append(Running(lines.enter_context(_dial(target))))
+                found.append(Running(lines.enter_context(_dial(target, timeout, tell))))
         yield found

@@ -76,6 +76,13 @@ _BAR_ENTRIES_MIN = 10_000
     help="With --sample: how often each is asked.",
 )
 @click.option(
+    "--timeout",
+    type=Duration(),
+    default="30s",
+    show_default=True,
+    help="Time limit of each answer of a node.",
+)
+@click.option(
     "--redact",
     is_flag=True,
     help="Replace keys, values and names of spaces by digests.",
@@ -89,6 +96,7 @@ def dump(
     kept: str,
     seconds: float | None,
     every: float,
+    timeout: float,
     redact: bool,
 ) -> None:
     """Collect logs, status and digests of nodes as a bundle of evidence.
@@ -104,7 +112,7 @@ def dump(
 
     if kept == "parquet":
         parts.check_parquet()
-    taking = _Taking(sources, run_id, kept, seconds, every)
+    taking = _Taking(sources, run_id, kept, seconds, every, timeout)
     if not redact:
         _only_over_a_dump(out)
     with _goes_on(out):
@@ -120,6 +128,7 @@ class _Taking(NamedTuple):
     kept: str
     seconds: float | None
     every: float
+    timeout: float
 
 
 def _redacted(taking: _Taking, out: Path) -> "tuple[Bundle, Sequence[str]]":
@@ -151,7 +160,10 @@ def _collected(
 
     sources, seconds, every = taking.sources, taking.seconds, taking.every
     places = [place for source in sources for place in _places(source)]
-    with witnesses.witnesses(places) as found, bars(least=_BAR_ENTRIES_MIN) as progress:
+    with (
+        witnesses.witnesses(places, timeout=taking.timeout, tell=say) as found,
+        bars(least=_BAR_ENTRIES_MIN) as progress,
+    ):
         collection = collect.Dump(
             out,
             run_id=taking.run_id,

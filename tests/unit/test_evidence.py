@@ -17,6 +17,7 @@ from admin.evidence.manifest import Manifest, NodeFacts, NoEvidence
 from admin.evidence.simulated import Wipe, record
 from admin.evidence.tables import TABLES, Row
 from admin.evidence.witnesses import (
+    TOLD_AFTER_S,
     Account,
     CopiedLog,
     LogChunk,
@@ -334,6 +335,16 @@ def test_who_does_not_answer_is_named_with_what_to_do() -> None:
     assert "name the directory" in str(found.value.hint)
 
 
+def test_a_node_that_is_silent_is_waited_for_as_long_as_one_says_and_not_in_silence() -> None:
+    told: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        address = f"127.0.0.1:{mute.getsockname()[1]}"
+        limited = witnesses([address], timeout=TOLD_AFTER_S * 1.5, tell=told.append)
+        with pytest.raises(Unavailable, match=address), limited:
+            pass
+    assert told == [f"waiting for {address}, up to 1.5 s"]
+
+
 def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data.mdb").write_bytes(b"nonsense" * 4096)
     with pytest.raises(NoEvidence, match="cannot be opened"):
@@ -347,7 +358,8 @@ def test_nodes_of_two_clusters_are_no_evidence_of_one(tmp_path: Path) -> None:
 
     both = [Scripted(log(1), confirmed=0), Foreign(log(1), confirmed=0)]
     with pytest.raises(NoEvidence, match="2 clusters"):
-        Dump(tmp_path).collect(both, source="nodes")
+        Dump(tmp_path / "new" / "folder").collect(both, source="nodes")
+    assert not any(tmp_path.iterdir())  # nothing was read, so nothing is left
 
 
 def test_a_simulated_run_leaves_evidence_of_all_it_did(tmp_path: Path) -> None:
