@@ -1,9 +1,10 @@
-"""Connections of the commands about users and roles."""
+"""Connections of the commands about users and roles, and what these look up first."""
 
 from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from cli.render.rights import names_nothing
 from qsync.errors import AccessDenied
 from qsync.rights import Need, Privilege
 
@@ -35,3 +36,18 @@ def changing(target: Sequence[str], timeout: float) -> "Iterator[Client]":
                 need = Need(Privilege.SUPER)
                 raise AccessDenied(f"user {own.get('name')!r} lacks the right {need}")
         yield db
+
+
+def note_on(db: "Client", space: str) -> str | None:
+    """What to know of a grant on a name that nothing has yet: rights belong to names."""
+    sequences = (str(row[2]) for row in db.space("_sequence").select())
+    return names_nothing(space, [*db.schema.spaces(), *sequences])
+
+
+def known_of(db: "Client", kind: str) -> dict[str, object]:
+    """The users, or the roles."""
+    return {
+        name: one
+        for name, one in db.users.list().items()
+        if isinstance(one, dict) and one.get("kind") == kind
+    }

@@ -1,14 +1,14 @@
 """`qsync config`: what holds, where each value comes from, and options that a cluster shares."""
 
-import sys
 from pathlib import Path
 
 import click
 
 from admin.cluster import shared_settings
 from admin.cluster.shared_settings import SettingChange, SharedSettings
+from cli.agreeing import check_agreed, yes_option
 from cli.examples import examples
-from cli.exits import CheckFailed, StoppedByGuard
+from cli.exits import CheckFailed
 from cli.options import json_option, set_options, target_argument, target_option, timeout_option
 from cli.output import document, json_schema, say, style, text
 from cli.time_limit import TimeLimit
@@ -16,7 +16,6 @@ from cli.under_way import change_under_way
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 
-yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Print the difference, and change nothing."
 )
@@ -87,10 +86,7 @@ def _change(
     if not style().as_json:
         _show(found, changes)
     if changes and not dry_run:
-        if not yes and not style().as_json and not _agreed():
-            raise StoppedByGuard(
-                "not confirmed, so nothing was changed", hint="a script says --yes"
-            )
+        check_agreed("Set this for the whole cluster?", yes=yes or style().as_json)
         with change_under_way("config cluster"):
             made = shared_settings.change(found, changes, timeout=left)
         say(f"done: term {made.term} index {made.index}, {made.acks} voters have it")
@@ -114,11 +110,6 @@ def _show(found: SharedSettings, changes: list[SettingChange]) -> None:
     consequence = shared_settings.consequence(found, changes)
     if consequence is not None:
         say(consequence)
-
-
-def _agreed() -> bool:
-    """Asked only on a terminal: a script says --yes."""
-    return sys.stdin.isatty() and click.confirm("Set this for the whole cluster?", err=True)
 
 
 FILE = "node.yaml"

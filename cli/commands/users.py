@@ -1,25 +1,25 @@
 """`qsync user` and `qsync role`: who may log in, and what they may do."""
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import click
 
+from cli.agreeing import check_agreed, yes_option
 from cli.examples import examples
 from cli.new_passwords import check_one_source, new_password
 from cli.options import json_option, target_option, timeout_option
 from cli.output import document, say, style, text
-from cli.printable import one_line
 from cli.render.rights import (
     creation_in_words,
     in_words,
-    names_nothing,
     universal_grant,
     words_if_alone,
+    words_of_consumers,
 )
 from cli.under_way import AGAIN, change_under_way
-from cli.user_connections import changing, connected
+from cli.user_connections import changing, connected, known_of, note_on
 from qsync.errors import WrongOperation
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_OPEN = "this cluster has no users: every client may do everything"
+_CLOSED = "no user is left: only the owner of a node's directory comes in, by the socket there"
 
 
 @click.group(
@@ -70,12 +72,13 @@ def _password_options(command: Callable[P, R]) -> Callable[P, R]:
 
 def _list(kind: str, target: list[str], timeout: float) -> None:
     with connected(target, timeout) as db:
-        found = _known(db, kind)
+        found = known_of(db, kind)
+        is_open = not db.users.info().get("users")
     if style().as_json:
         document(f"{kind}s", **{f"{kind}s": found})
         return
     if not found:
-        say("this cluster has no users: every client may do everything")
+        say(_OPEN if is_open else _CLOSED)
     for name, one in found.items():
         text(f"{name:<20} {in_words(one)}".rstrip())
 
@@ -101,7 +104,7 @@ def _show(name: str | None, target: list[str], timeout: float) -> None:
         document("rights", **found)
         return
     if not found.get("users"):
-        say("this cluster has no users: every client may do everything")
+        say(_OPEN)
         return
     text(f"{found.get('name')}: {in_words(found)}")
 
@@ -143,7 +146,7 @@ def create(
     """Create a user, with a password that is typed, read from a file, or generated."""
     check_one_source(password_file, generate=generate, without=no_password)
     with changing(target, timeout) as db:
-        known = _known(db, "user")
+        known = known_of(db, "user")
         first = not db.users.info().get("users")
         if dry_run:
             _would("create", name, creation_in_words(name, first=first, known=name in known))
@@ -202,36 +205,28 @@ def certificate(*, name: str, allow: bool, target: list[str], timeout: float) ->
 @user.command("drop", epilog="Example: qsync user drop ann --dry-run")
 @click.argument("name")
 @click.option("--if-exists", is_flag=True, help="Succeed if it does not exist.")
+@yes_option
 @_dry_run
 @_common
 def drop_user(
-    *, name: str, if_exists: bool, dry_run: bool, target: list[str], timeout: float
+    *, name: str, if_exists: bool, yes: bool, dry_run: bool, target: list[str], timeout: float
 ) -> None:
     """Drop a user and its privileges; its connections end within a second.
 
+    Asks first if it is the last one that may do everything.
     Consumers of the log that belong to it stay, and belong to `admin`.
     """
     with changing(target, timeout) as db:
         alone = words_if_alone(db.users.list(), dropped=name)
-        left = _words_of_consumers(db.status(), name)
+        left = words_of_consumers(db.status(), name)
         if dry_run:
             has = in_words(db.users.info(name))
             _would("drop", name, f"user {name} would go, who has {has}{alone}{left}")
             return
+        _check_last(db, alone, f"user {name} would go", yes=yes)
         with change_under_way("user list"):
             db.users.drop(name, if_exists=if_exists)
     _did("drop", name, f"user {name} is gone{alone}{left}")
-
-
-def _words_of_consumers(status: Mapping[str, object], user: str) -> str:
-    """Name the consumers of the log that go to `admin` with a user who is dropped."""
-    import msgspec  # noqa: PLC0415 - slow to import
-
-    from qsync.status.storage import GcStatus  # noqa: PLC0415 - slow to import
-
-    there = msgspec.convert(status["gc"], GcStatus).consumers
-    names = ", ".join(one_line(each.name) for each in there if each.owner == user)
-    return f"; consumers of the log that belong to `admin` then: {names}" if names else ""
 
 
 @role.command("create", epilog="Example: qsync role create clerk")
@@ -248,10 +243,11 @@ def create_role(*, name: str, if_not_exists: bool, target: list[str], timeout: f
 @role.command("drop", epilog="Example: qsync role drop clerk --dry-run")
 @click.argument("name")
 @click.option("--if-exists", is_flag=True, help="Succeed if it does not exist.")
+@yes_option
 @_dry_run
 @_common
 def drop_role(
-    *, name: str, if_exists: bool, dry_run: bool, target: list[str], timeout: float
+    *, name: str, if_exists: bool, yes: bool, dry_run: bool, target: list[str], timeout: float
 ) -> None:
     """Drop a role, and revoke it from all its users and roles."""
     with changing(target, timeout) as db:
@@ -260,6 +256,7 @@ def drop_role(
             has = in_words(db.users.info(name))
             _would("drop", name, f"role {name} would go, which has {has}{alone}")
             return
+        _check_last(db, alone, f"role {name} would go", yes=yes)
         with change_under_way("role list"):
             db.users.drop_role(name, if_exists=if_exists)
     _did("drop", name, f"role {name} is gone{alone}")
@@ -280,6 +277,16 @@ def _grants(command: Callable[P, R]) -> Callable[P, R]:
     return _dry_run(_common(command))
 
 
+def _revokes(command: Callable[P, R]) -> Callable[P, R]:
+    return yes_option(_grants(command))
+
+
+def _check_last(db: "Client", alone: str, what: str, *, yes: bool) -> None:
+    """Ask before the last user that may do everything is lost. `alone`: what is said of that."""
+    if alone and not words_if_alone(db.users.list()):
+        check_agreed(f"{what}{alone}. Go on?", yes=yes, why=alone)
+
+
 def _grant(
     verb: str,
     grantee: str,
@@ -287,6 +294,7 @@ def _grant(
     *,
     space: str | None,
     role: str | None,
+    yes: bool,
     dry_run: bool,
     target: list[str],
     timeout: float,
@@ -296,7 +304,7 @@ def _grant(
         raise click.UsageError("give PRIVILEGES such as read,write, or --role ROLE")
     what = f"role {role}" if role else f"{','.join(named)} on {space or 'everything'}"
     with changing(target, timeout) as db:
-        note = _note(db, space) if verb == "grant" and space and "create" not in named else None
+        note = note_on(db, space) if verb == "grant" and space and "create" not in named else None
         alone = ""
         if verb == "revoke" and not space:
             gone = universal_grant(grantee, named, role=role)
@@ -309,16 +317,11 @@ def _grant(
             if note and not style().as_json:
                 say(note)
             return
+        _check_last(db, alone, f"{grantee} would be {_DONE[verb]} {what}", yes=yes)
         change = db.users.grant if verb == "grant" else db.users.revoke
         with change_under_way(f"user show {shlex.quote(grantee)}"):
             change(grantee, named, space=space, role=role)
     _did(verb, grantee, f"{grantee} is {_DONE[verb]} {what}{alone}", note=note)
-
-
-def _note(db: "Client", space: str) -> str | None:
-    """What to know of a grant on a name that nothing has yet: rights belong to names."""
-    sequences = (str(row[2]) for row in db.space("_sequence").select())
-    return names_nothing(space, [*db.schema.spaces(), *sequences])
 
 
 _DONE = {"grant": "granted", "revoke": "deprived of"}
@@ -331,7 +334,7 @@ def _granting(group: click.Group, verb: str, about: str) -> None:
     @group.command(
         verb, help=about, epilog=f"Example: qsync {group.name} {verb} {name} read --space a"
     )
-    @_grants
+    @(_grants if verb == "grant" else _revokes)
     def command(
         *,
         grantee: str,
@@ -341,6 +344,7 @@ def _granting(group: click.Group, verb: str, about: str) -> None:
         dry_run: bool,
         target: list[str],
         timeout: float,
+        yes: bool = False,
     ) -> None:
         _grant(
             verb,
@@ -348,6 +352,7 @@ def _granting(group: click.Group, verb: str, about: str) -> None:
             privileges,
             space=space,
             role=granted_role,
+            yes=yes,
             dry_run=dry_run,
             target=target,
             timeout=timeout,
@@ -380,12 +385,3 @@ def _did(verb: str, name: str, what: str, **more: object) -> None:
         say(str(given["note"]))
     if "password" in given:
         text(str(given["password"]))
-
-
-def _known(db: "Client", kind: str) -> dict[str, object]:
-    """The users, or the roles."""
-    return {
-        name: one
-        for name, one in db.users.list().items()
-        if isinstance(one, dict) and one.get("kind") == kind
-    }

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from cli.printable import one_line
 from qsync.data.grants import USER, Rights, grant_of
 from qsync.data.schema import known_names
 from qsync.rights import EVERY, Grant, GrantedOn, Need, Privilege
@@ -51,6 +52,17 @@ def words_if_alone(
     wanted = [Need(Privilege.SUPER)]
     able = any(rights.missing(name, wanted, lambda _: None) is None for name in users)
     return "" if able else _ALONE
+
+
+def words_of_consumers(status: Mapping[str, object], user: str) -> str:
+    """Name the consumers of the log that go to `admin` with a user who is dropped."""
+    import msgspec  # noqa: PLC0415 - slow to import
+
+    from qsync.status.storage import GcStatus  # noqa: PLC0415 - slow to import
+
+    there = msgspec.convert(status["gc"], GcStatus).consumers
+    names = ", ".join(one_line(each.name) for each in there if each.owner == user)
+    return f"; consumers of the log that belong to `admin` then: {names}" if names else ""
 
 
 def universal_grant(grantee: str, privileges: Sequence[str], *, role: str | None) -> Grant:

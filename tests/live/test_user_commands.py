@@ -12,6 +12,7 @@ from cli.main import run
 from qsync.client.local_sockets import VARIABLE
 from qsync.client.login import ACTING
 from qsync.client.security import PASSWORD, PASSWORD_FILE, USER
+from tests import typed
 from tests.live import real
 
 pytestmark = pytest.mark.slow
@@ -177,6 +178,24 @@ def test_who_drops_the_last_user_who_may_do_everything_is_told(operator: Operato
     assert operator.err == "user eve is gone\n"
 
 
+def test_the_last_user_who_may_do_everything_is_dropped_only_on_purpose(operator: Operator) -> None:
+    operator("role", "create", "owner")
+    operator("role", "grant", "owner", "--role", "super")
+    operator("user", "grant", "root", "--role", "owner")
+    operator("user", "revoke", "root", "--role", "super")
+    for last in (
+        ("user", "drop", "root"),
+        ("user", "revoke", "root", "--role", "owner"),
+        ("role", "revoke", "owner", "--role", "super"),
+        ("role", "drop", "owner"),
+    ):
+        operator(*last, code=7)
+        assert "not confirmed, so nothing was changed; no other user may do" in operator.err
+    operator("user", "grant", "root", "--role", "super")
+    operator("role", "drop", "owner")
+    assert operator("user", "show") == "root: session, super, usage; by roles super\n"
+
+
 def test_who_takes_it_from_the_last_user_who_may_do_everything_is_told(operator: Operator) -> None:
     operator("role", "create", "owner")
     operator("role", "grant", "owner", "--role", "super")
@@ -285,3 +304,12 @@ def test_the_shell_has_the_words_for_users_and_roles(operator: Operator) -> None
     lua("box.schema.user.drop('eva')")
     assert "eva" not in lua("return box.schema.user.list()")
     lua("box.schema.user.grant('eva', 'read', 'moon')", code=1)
+
+
+def test_a_cluster_whose_last_user_is_gone_is_not_called_open(tmp_path: Path) -> None:
+    with real.running(tmp_path / "lab", nodes=1) as found:
+        own = ["--target", str(found.nodes[0].dir)]
+        assert typed.run("user", "create", "root", "--no-password", *own).code == 0
+        dropped = typed.run("user", "drop", "root", "--yes", *own)
+        assert (dropped.code, "no other user may" in dropped.stderr) == (0, True)
+        assert "no user is left" in typed.run("user", "list", *own).stderr
