@@ -9,9 +9,17 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from qsync import early
+
 _ASKING = (signal.SIGTERM, signal.SIGHUP)
 OUTPUTS = (1, 2)
 """Our file descriptors: stdout and stderr."""
+
+
+def interrupted_by_exception() -> None:
+    """From now on Ctrl-C is a KeyboardInterrupt, if the process has ended at once until now."""
+    if signal.getsignal(signal.SIGINT) is early.end_at_once:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 from typing_extensions import override
 
-from cli.ending import OUTPUTS, open_streams, silence, unread
+from cli.ending import OUTPUTS, interrupted_by_exception, open_streams, silence, unread
 from cli.examples import examples
 from cli.exits import Exit, NoFile, WrongUsage, exit_of
 from cli.output import Style, complain, complaint
@@ -125,6 +125,7 @@ class LazyGroup(click.Group):
         module, _, name = COMMANDS[cmd_name][0].partition(":")
         found = getattr(importlib.import_module(module), name)
         assert isinstance(found, click.Command)
+        interrupted_by_exception()
         return found
 
     @override

@@ -1,9 +1,8 @@
 """qsync: a replicated database in which every write has a definite outcome."""
 
-import importlib
-from typing import TYPE_CHECKING
-
 from qsync.version import __version__ as __version__
+
+TYPE_CHECKING = False  # to read typing takes longer than all else here
 
 if TYPE_CHECKING:
     from qsync.client.aio import AsyncClient, connect_async
@@ -141,6 +140,8 @@ def __getattr__(name: str) -> object:
     """Load a public name when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module 'qsync' has no attribute {name!r}")
+    import importlib  # noqa: PLC0415 - only now, as the command is not to be slow at its start
+
     module, _, there = _HOMES.get(name, "qsync.errors").partition(":")
     value: object = getattr(importlib.import_module(module), there or name)
     globals()[name] = value

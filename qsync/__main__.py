@@ -1,11 +1,13 @@
 """The `qsync` command: makes sure that the packages beside us are ours, then hands over to them."""
 
 import gc
-import importlib
 import sys
-from types import ModuleType
 
-from qsync import form
+from qsync import early
+
+TYPE_CHECKING = False  # that of typing would be read before Ctrl-C is looked after
+if TYPE_CHECKING:
+    from types import ModuleType
 
 SIBLINGS = ("election", "admin", "cli")
 """Common words: another distribution, or a folder in the way, may bear the same name."""
@@ -13,21 +15,23 @@ YOUNG_OBJECTS = 100_000
 """So many more objects live before the collector looks at them: twice what a command loads."""
 
 
-INTERRUPTED = 130
-"""The exit code after Ctrl-C."""
-
-
 def main() -> None:
     """Run the command line, or say what is in the way (exit code 2)."""
     try:
         _run()
-    except KeyboardInterrupt:  # while its modules are read; from then on it says so itself
+    except KeyboardInterrupt:  # before that is looked after; from then on it says so itself
         print("interrupted", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        sys.exit(early.INTERRUPTED)
 
 
 def _run() -> None:
     gc.set_threshold(YOUNG_OBJECTS)
+    import signal  # noqa: PLC0415 - within the `try` of our caller
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not ignored
+        signal.signal(signal.SIGINT, early.end_at_once)
+    from qsync import form  # noqa: PLC0415 - now that an interrupt is looked after
+
     complaint = stranger() or form.warning()
     if complaint is not None:
         print(complaint, file=sys.stderr)
@@ -42,6 +46,8 @@ def _run() -> None:
 
 def stranger() -> str | None:
     """The foreign package that shadows one of ours, or None if all are ours."""
+    import importlib  # noqa: PLC0415 - now that an interrupt is looked after
+
     for name in SIBLINGS:
         try:
             package = importlib.import_module(name)
@@ -58,7 +64,7 @@ def stranger() -> str | None:
     return None
 
 
-def _place(package: ModuleType) -> str:
+def _place(package: "ModuleType") -> str:
     return package.__file__ or str(next(iter(getattr(package, "__path__", ["?"]))))
 
 

@@ -43,3 +43,17 @@ def test_ctrl_c_while_modules_are_read_is_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "admin.py").write_text("raise KeyboardInterrupt")
     done = run(tmp_path)
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+def test_ctrl_c_is_taken_by_no_module_for_an_error_of_its_own(tmp_path: Path) -> None:
+    """Python makes a RuntimeError of what ends `__set_name__`, and imports of what ends others."""
+    taken = (
+        "import os, signal",
+        "try:",
+        "    os.kill(os.getpid(), signal.SIGINT)",
+        "except BaseException as error:",
+        "    raise ImportError('broken') from error",
+    )
+    (tmp_path / "admin.py").write_text("\n".join(taken))
+    done = run(tmp_path)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
