@@ -11,10 +11,12 @@ from admin.cluster.membership import ClusterMember
 from admin.cluster.surveys import ClusterSurvey
 from cli.commands import consumers
 from cli.examples import examples
+from cli.exits import CheckFailed
 from cli.options import json_option, target_argument, target_option, timeout_option
 from cli.output import document, say, style, text
 from cli.time_limit import TimeLimit
 from cli.under_way import change_under_way
+from qsync.errors import Outcome, Unavailable
 from qsync.member import MemberAction, MemberRole, Standing
 
 P = ParamSpec("P")
@@ -227,7 +229,7 @@ def _would(
 
 
 def _done(target: list[str], what: str) -> None:
-    after = surveys.wait_writable(target, timeout=_SETTLES_S)
+    after = settled(target, what)
     rows = membership.members(after)
     if style().as_json:
         document("members", did=what, members=[each.as_members() for each in rows])
@@ -235,6 +237,22 @@ def _done(target: list[str], what: str) -> None:
     voters = ", ".join(each.name for each in rows if each.role == MemberRole.VOTER)
     say(f"{what}; the voters are {voters}")
     say(surveys.judge(after).sentence)
+
+
+def settled(target: list[str], what: str, *, timeout: float = _SETTLES_S) -> ClusterSurvey:
+    """The cluster when it takes writes after a change that was made.
+
+    Raises CheckFailed, whose outcome is that it was made, when it takes none in time.
+    """
+    try:
+        return surveys.wait_writable(target, timeout=timeout)
+    except Unavailable as error:
+        failed = CheckFailed(
+            f"{what}, and that stays so; but the cluster is {error.message}",
+            hint="`qsync status` shows what it lacks",
+        )
+        failed.outcome = Outcome.COMMITTED
+        raise failed from None
 
 
 def _member(found: ClusterSurvey, node: str) -> ClusterMember:
