@@ -10,11 +10,11 @@ import click
 
 from admin.lab import lab, secure
 from qsync.client import local_sockets, login, security, tls_files
-from qsync.client.targets import PORT, SeedAddresses, parse
+from qsync.client.targets import SeedAddresses, parse
+from qsync.default_port import DEFAULT_ADDRESS, DEFAULT_PORT
 from qsync.errors import ConfigError
 from qsync.socket_files import FILE
 
-DEFAULT_ADDRESS = "127.0.0.1:3301"
 CONTEXTS_FILE = "contexts.yaml"
 _FILES = (
     "QSYNC_CA, QSYNC_CERTIFICATE and QSYNC_KEY name the files, or ca=, certificate= and key= of "
@@ -76,7 +76,7 @@ def _no_target(text: str) -> str:
         return "a file, and no directory of a lab or of a node that runs"
     if "/" in text:
         return "not there: it looks like a directory, of a lab or of a node that runs"
-    alone = f" (with its port: {text}:{PORT})" if "." in text else ""
+    alone = f" (with its port: {text}:{DEFAULT_PORT})" if "." in text else ""
     return f"not an address (host:port), lab or context{alone}"
 
 

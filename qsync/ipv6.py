@@ -2,7 +2,7 @@
 
 import ipaddress
 
-_PORT = "3301"
+from qsync.default_port import DEFAULT_PORT
 
 
 def written(host: str) -> str | None:
@@ -31,4 +31,4 @@ def bracketed(text: str) -> str | None:
     host, _, port = text.rpartition(":")
     if written(host) is not None and port.isdecimal():
         return f"[{host}]:{port}"
-    return None if written(text) is None else f"[{text}]:{_PORT}"
+    return None if written(text) is None else f"[{text}]:{DEFAULT_PORT}"

@@ -15,6 +15,7 @@ from admin.lab.new_directory import check_new, filled
 from admin.lab.processes import clearing_up
 from qsync.config import Address, NodeConfig
 from qsync.config.secret import Secret
+from qsync.default_port import DEFAULT_PORT
 from qsync.errors import ConfigError
 from qsync.member import MEMBERS_MAX
 from qsync.node.assembly import found_cluster
@@ -43,8 +44,6 @@ def directory(keep: Path | None, *, of: str) -> Iterator[Path]:
 
 FILE = "node.yaml"
 ANON = "replication.anon"
-PORT = 3301
-"""The port of a host without one; further members on the same host use the next ports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,6 +300,7 @@ def _addresses(hosts: Sequence[str]) -> list[Address]:
 
 
 def _address(host: str, *, taken: Sequence[Address]) -> Address:
+    """A host without a port has the usual one; further members on it have those after that."""
     if ":" in host and not host.endswith("]"):
         address = Address.parse(host)
         if address in taken:
@@ -308,9 +308,10 @@ def _address(host: str, *, taken: Sequence[Address]) -> Address:
         if not address.port:
             raise ValueError("has port 0: no other node would know its address")
     else:
-        address = Address.parse(f"{host}:{PORT}")
+        address = Address.parse(f"{host}:{DEFAULT_PORT}")
         used = {each.port for each in taken if each.host == address.host}
-        address = address.at_port(next(p for p in range(PORT, PORT + 99) if p not in used))
+        free = (p for p in range(DEFAULT_PORT, DEFAULT_PORT + 99) if p not in used)
+        address = address.at_port(next(free))
     if address.everywhere:
         raise ValueError("is not an address that others can dial")
     return address

@@ -36,8 +36,6 @@ LINKS_PID_FILE, LINKS_LOG_FILE = "links.pid", "links.log"
 GRACE_S = 3.0
 """How long a node may take to stop by itself before it is killed."""
 DEFAULT_NAME = "lab"
-DEFAULT_PORT = 3301
-"""The port of the first node of a lab in the state directory, if it is free."""
 _FORMAT = 1
 _DATA = ("log", "data", "archive", "snap")
 

@@ -26,6 +26,7 @@ from cli.examples import examples
 from cli.options import Duration, json_option, set_options
 from cli.output import document, say, style, text
 from cli.render.lab import line_of, row_of, state_of
+from qsync.default_port import DEFAULT_PORT
 from qsync.errors import QsyncError
 
 
@@ -330,7 +331,7 @@ def _make_or_load(
         name=label,
         nodes=nodes or _NODES,
         options=TAGGED | set_options(settings),
-        first_port=labs.DEFAULT_PORT if where.parent == labs.home() else None,
+        first_port=DEFAULT_PORT if where.parent == labs.home() else None,
         links=not direct,
         secure=secure,
     )

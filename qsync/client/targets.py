@@ -13,9 +13,9 @@ from qsync.client import local_sockets, login, security
 from qsync.client.arguments import each_of, text_of
 from qsync.client.login import Credentials
 from qsync.client.security import ClientTls
+from qsync.default_port import DEFAULT_PORT
 from qsync.errors import ConfigError
 
-PORT: Final = 3301
 _TARGETS: Final = "host:port, or a list of them"
 _SCHEME: Final = "qsync://"
 _SECURE: Final = "qsyncs://"
@@ -99,7 +99,7 @@ def split(address: str) -> tuple[str, int]:
         and "/" not in host
         and (not port or (port.isascii() and port.isdigit() and 0 < int(port) <= _PORT_MAX))
     ):
-        return host, int(port) if port else PORT
+        return host, int(port) if port else DEFAULT_PORT
     meant = ipv6.bracketed(text)
     hint = "write host:port" if meant is None else f"write {meant}"
     raise ConfigError(

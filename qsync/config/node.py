@@ -14,6 +14,7 @@ from qsync.config.secret import NO_SECRET, Secret
 from qsync.config.source import Setting, SettingsReader, general
 from qsync.config.text import render
 from qsync.config.yaml_file import Problem, SettingOrigin, refusal
+from qsync.default_port import DEFAULT_ADDRESS
 
 T = TypeVar("T")
 
@@ -41,7 +42,7 @@ class NodeConfig:
     cluster: sections.ClusterSection = field(default_factory=sections.ClusterSection)
     listen: Address = option(
         ADDRESS,
-        "127.0.0.1:3301",
+        DEFAULT_ADDRESS,
         "where it listens, of a name at all its addresses; if left out, at its own address "
         "among the peers",
     )

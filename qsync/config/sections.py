@@ -24,6 +24,7 @@ from qsync.config.kinds import (
     option,
 )
 from qsync.config.secret import Secret
+from qsync.default_port import DEFAULT_ADDRESS
 from qsync.options import core_options
 from qsync.options.core_options import EnableFeatures, Policy, Replace
 from qsync.options.value_kinds import ValueKind, choice, duration, integer, size
@@ -81,7 +82,7 @@ class PeerConfig:
 
     id: Replica = option(REPLICA, "1", "its replica id")
     name: str = option(NAME, "n1", "name of the member, unique in the cluster")
-    address: Address = option(ADDRESS, "127.0.0.1:3301", "where the others reach it")
+    address: Address = option(ADDRESS, DEFAULT_ADDRESS, "where the others reach it")
     via: Address | None = option(
         ADDRESS_OR_NONE, "", "dial it here instead: a tunnel, or a proxy that can break the link"
     )
