@@ -110,7 +110,7 @@ class Lab:
                 f"the nodes of lab {self.name} are connected directly, so no link can be spoiled",
                 hint="lay the lab out without --direct",
             )
-        return Control(self.links.control)
+        return Control(self.links)
 
     @property
     def proxy(self) -> OsProcess | None:

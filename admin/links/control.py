@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from admin.lab.ports import LOOPBACK
-from admin.links.rules import WHOLE, DirectedLink, LinkRule, rule_from
+from admin.links.rules import WHOLE, DirectedLink, LinkPlan, LinkRule, rule_from
 from qsync.errors import ConfigError, ProtocolError, Unavailable
 
 TIMEOUT_S = 5.0
@@ -24,10 +24,13 @@ class ProxiedLink:
 
 
 class Control:
-    """The line to the proxy that listens on `port`. Each call is a connection of its own."""
+    """The line to the proxy of a plan. Each call is a connection of its own.
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    Raises ConfigError for a link that the proxy does not carry; nothing is done then.
+    """
+
+    def __init__(self, plan: LinkPlan) -> None:
+        self._plan = plan
 
     def show(self) -> list[ProxiedLink]:
         """Every link. Raises Unavailable when the proxy does not run."""
@@ -35,20 +38,33 @@ class Control:
 
     def set(self, links: Iterable[DirectedLink], rule: LinkRule) -> list[ProxiedLink]:
         """From now on `links` are like this."""
-        wanted = [{"link": list(link), "rule": rule.as_json()} for link in links]
+        wanted = [{"link": list(link), "rule": rule.as_json()} for link in self._carried(links)]
         return self._ask({"set": wanted})
 
     def reset(self, links: Iterable[DirectedLink]) -> list[ProxiedLink]:
         """Break the connections of these links once."""
-        return self._ask({"reset": [list(link) for link in links]})
+        return self._ask({"reset": [list(link) for link in self._carried(links)]})
 
     def heal(self) -> list[ProxiedLink]:
         """Every link is whole again."""
         return self._ask({"heal": True})
 
+    def _carried(self, links: Iterable[DirectedLink]) -> list[DirectedLink]:
+        wanted = list(links)
+        for each in wanted:
+            if each not in self._plan.ports:
+                raise ConfigError(
+                    f"the proxy carries no link from {each.source} to {each.target}, so nothing "
+                    "was done",
+                    hint="nodes of `qsync lab add` have none there; name two nodes of `qsync lab "
+                    "links`",
+                )
+        return wanted
+
     def _ask(self, asked: dict[str, object]) -> list[ProxiedLink]:
         try:
-            with socket.create_connection((LOOPBACK, self._port), timeout=TIMEOUT_S) as line:
+            place = (LOOPBACK, self._plan.control)
+            with socket.create_connection(place, timeout=TIMEOUT_S) as line:
                 line.sendall(json.dumps(asked).encode() + b"\n")
                 answer = json.loads(_read_line(line))
         except OSError as error:

@@ -246,12 +246,13 @@ class Proxy:
         try:
             asked = json.loads(line)
             wanted = [
-                (self._road(each["link"]), rule_from(each["rule"])) for each in asked.get("set", [])
+                (self.roads[DirectedLink(*each["link"])], rule_from(each["rule"]))
+                for each in asked.get("set", [])
             ]
             for road, rule in wanted:
                 road.set(rule)
             for name in asked.get("reset", []):
-                self._road(name).reset()
+                self.roads[DirectedLink(*name)].reset()
             if asked.get("heal"):
                 for road in self.roads.values():
                     road.set(WHOLE)
@@ -263,12 +264,6 @@ class Proxy:
                 for road in self.roads.values()
             ]
         }
-
-    def _road(self, name: list[str]) -> ProxiedConnection:
-        link = DirectedLink(*name)
-        if link not in self.roads:
-            raise ConfigError(f"the proxy carries no link from {link.source} to {link.target}")
-        return self.roads[link]
 
 
 def _until_turn(rule: LinkRule, seconds: float) -> float:

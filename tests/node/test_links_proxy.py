@@ -10,7 +10,7 @@ import trio
 from admin.lab.ports import LOOPBACK, free_ports
 from admin.links.control import Control, spoiled
 from admin.links.proxy import ProxiedConnection, Proxy
-from admin.links.rules import WHOLE, DirectedLink, LinkRule
+from admin.links.rules import WHOLE, DirectedLink, LinkPlan, LinkRule
 from qsync.errors import ConfigError, Unavailable
 
 LINK = DirectedLink("a", "b")
@@ -152,8 +152,8 @@ async def test_nobody_behind_the_link_looks_as_without_a_proxy() -> None:
 
 
 async def test_the_proxy_is_told_from_outside_and_says_how_the_links_are() -> None:
-    async with proxied() as (road, _, port):
-        control = Control(port)
+    async with proxied() as (road, entry, port):
+        control = Control(LinkPlan(control=port, ports={LINK: entry}))
 
         def told() -> None:
             assert spoiled(control.show()) == []
@@ -170,7 +170,7 @@ async def test_the_proxy_is_told_from_outside_and_says_how_the_links_are() -> No
 
 def test_a_proxy_that_does_not_run_is_said_so() -> None:
     with pytest.raises(Unavailable, match="proxy of the links"):
-        Control(free_ports(1)[0]).show()
+        Control(LinkPlan(control=free_ports(1)[0], ports={})).show()
 
 
 async def test_who_dials_a_node_that_is_gone_is_refused_until_it_is_back() -> None:
