@@ -159,6 +159,9 @@ def interrupts(handle: Callable[[], None]) -> Iterator[None]:
     formers = {each: former for each, former in found.items() if callable(former)}
 
     def instead(number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT:
+            handle()
+            return
         try:
             formers[number](number, frame)
         except KeyboardInterrupt:
@@ -166,8 +169,6 @@ def interrupts(handle: Callable[[], None]) -> Iterator[None]:
 
     for each in formers:
         signal.signal(each, instead)
-    if signal.SIGINT in formers:
-        signal.signal(signal.SIGINT, lambda _, __: handle())
     try:
         yield
     finally:
