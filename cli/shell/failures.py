@@ -1,7 +1,5 @@
 """Errors of the shell itself."""
 
-from collections.abc import Collection, Iterable
-
 from qsync.errors import Outcome, QsyncError
 
 
@@ -39,9 +37,8 @@ class InterruptedUnknown(ChunkInterrupted):
     hint = "read it back before you repeat it"
 
     @classmethod
-    def unless_safe(cls, under_way: Iterable[str], writes: Collection[str]) -> ChunkInterrupted:
-        """The error for an interrupt while those verbs were running."""
-        writing = next((each for each in under_way if each in writes), None)
+    def unless_safe(cls, writing: str | None) -> ChunkInterrupted:
+        """The error for an interrupt while that write was running, if any was."""
         if writing is not None:
             return cls(f"interrupted while {writing} was running: it may be applied or not")
         return ChunkInterrupted("interrupted; the running request changed nothing")

@@ -6,7 +6,6 @@ from typing import Final
 
 from cli.exits import StoppedByGuard
 from cli.shell.failures import InterruptedUnknown
-from cli.shell.guards import WRITES
 from cli.shell.verbs import Verbs
 from qsync.errors import QsyncError
 from qsync.units import show_duration
@@ -38,9 +37,8 @@ class ScriptLimit:
     def error(self, verbs: Verbs) -> QsyncError:
         """Say what the script that is stopped has done."""
         late = f"the script was stopped after {show_duration(self._seconds)} (--timeout)"
-        writing = [each for each in verbs.under_way if each in WRITES]
-        if writing:
-            what = f"{late} while {writing[0]} was running: it may be applied or not"
+        if verbs.writing is not None:
+            what = f"{late} while {verbs.writing} was running: it may be applied or not"
             return InterruptedUnknown(what)
         if verbs.changed:
             return InterruptedUnknown(f"{late}: what it wrote before that stays", hint=HINT)

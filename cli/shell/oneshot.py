@@ -15,7 +15,6 @@ from cli.shell import opened
 from cli.shell.chunks import COMMAND, chunks
 from cli.shell.failures import InterruptedUnknown
 from cli.shell.formats import OutputFormat
-from cli.shell.guards import WRITES
 from cli.shell.interrupts import stopping
 from cli.shell.runtime import installed
 from cli.shell.shell import Shell
@@ -77,7 +76,7 @@ def run(
             with stopping(shell.runtime):
                 drive(run_chunks(shell, job, collect))
         except KeyboardInterrupt:
-            raise InterruptedUnknown.unless_safe(shell.verbs.under_way, WRITES) from None
+            raise InterruptedUnknown.unless_safe(shell.verbs.writing) from None
         finally:
             if shell.verbs.changed:
                 note_change()

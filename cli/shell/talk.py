@@ -160,7 +160,7 @@ class InteractiveShell(Shell):
             if scope.cancelled_caught:
                 self.runtime.interrupted = False  # fibers that were not running continue
                 opened.roll_back(self.box, self.voices)
-                raise InterruptedUnknown.unless_safe(self.verbs.under_way, WRITES)
+                raise InterruptedUnknown.unless_safe(self.verbs.writing)
         finally:
             self._scope = None
             signal.signal(signal.SIGINT, former)

@@ -14,7 +14,6 @@ from cli.shell import opened
 from cli.shell.carriers import TaskCarriers
 from cli.shell.failures import InterruptedUnknown
 from cli.shell.following import follow_key
-from cli.shell.guards import WRITES
 from cli.shell.interrupts import stopping
 from cli.shell.limits import ScriptLimit
 from cli.shell.oneshot import Job, run_chunks
@@ -84,7 +83,7 @@ async def _run(
             if scope.cancelled_caught:
                 raise limit.error(shell.verbs)
         except KeyboardInterrupt:
-            raise InterruptedUnknown.unless_safe(shell.verbs.under_way, WRITES) from None
+            raise InterruptedUnknown.unless_safe(shell.verbs.writing) from None
         finally:
             if shell.verbs.changed:
                 note_change()

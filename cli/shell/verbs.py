@@ -93,6 +93,11 @@ class Verbs:
         self._answered(verb, changed=box.txn is None)
         return answer
 
+    @property
+    def writing(self) -> str | None:
+        """The write that waits for its answer; the oldest, if there are several."""
+        return next((each for each in self.under_way if each in WRITES), None)
+
     def _answered(self, verb: str, *, changed: bool) -> None:
         self.changed |= changed and verb in WRITES
         if verb in self.under_way:
