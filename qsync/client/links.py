@@ -154,11 +154,10 @@ class ClientLinks:
         """Leave home for the hinted address, or else for the next one."""
         self.leave(link)
         self._dial_at = now
-        if hint:
-            self.route.prefer(hint)
-            if any(each.address == hint for each in self._links.values()):
-                self._dial_at = now + STAGGER_S  # it is being dialled: the first turn is its own
-        self.back_off(now, free=bool(hint))
+        address = self.route.prefer(hint) if hint else None
+        if any(each.address == address for each in self._links.values()):
+            self._dial_at = now + STAGGER_S  # it is being dialled: the first turn is its own
+        self.back_off(now, free=address is not None)
 
     def attempts(self) -> dict[str, str]:
         """Return what happened at each address, for people."""

@@ -28,7 +28,8 @@ def normal(target: str) -> str:
             f"{target!r} names no socket", hint=f"write {SCHEME}DIRECTORY/{FILE}, or the directory"
         )
     path = os.path.abspath(os.path.expanduser(text))  # noqa: PTH100, PTH111 - kept as it is written
-    return SCHEME + (str(Path(path, FILE)) if Path(path).is_dir() else path)
+    is_directory = os.path.isdir(path)  # noqa: PTH112 - false for what no path can be, too
+    return SCHEME + (str(Path(path, FILE)) if is_directory else path)
 
 
 def path_of(address: str) -> str | None:
@@ -57,8 +58,9 @@ def check(path: str) -> None:
             f"{path} is not there: no node runs in that directory",
             hint=f"a node that runs has {FILE} in its directory (`node.dir`)",
         ) from None
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be looked at: {error.strerror}") from None
+    except (OSError, ValueError) as error:  # a zero byte in it is a ValueError
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"{path!r:.80} cannot be looked at: {why}") from None
     if not stat.S_ISSOCK(found.st_mode):
         raise ConfigError(f"{path} is no socket", hint=f"a node's is called {FILE}")
     if os.geteuid() not in {0, found.st_uid}:

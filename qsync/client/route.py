@@ -52,14 +52,17 @@ class Route:
         """Whether every known node refused our login since one let us in."""
         return self._refusals.issuperset(self._addresses)
 
-    def learn(self, address: str) -> None:
-        """Add the address of a node."""
+    def learn(self, address: str) -> str | None:
+        """Add the address of a node, as a node names it; return it, or None if it is not used."""
         try:
-            address = targets.normal(address)
+            address = targets.of_network(address)
         except ConfigError:
-            return
-        if address not in self._addresses and len(self._addresses) < ADDRESSES_MAX:
+            return None
+        if address not in self._addresses:
+            if len(self._addresses) >= ADDRESSES_MAX:
+                return None
             self._addresses.append(address)
+        return address
 
     def forget(self, address: str) -> None:
         """Forget an address of another cluster or process. The last one is kept."""
@@ -99,10 +102,10 @@ class Route:
         doubled = AGAIN_PATIENCE_S * float(2 ** min(silences - 1, _DOUBLINGS_MAX))
         return min(DIAL_PATIENCE_S, doubled)
 
-    def prefer(self, address: str) -> None:
-        """Try this address next: a node said that it leads."""
-        self.learn(address)
-        self._preferred = self.hinted = address
+    def prefer(self, address: str) -> str | None:
+        """Try this address next: a node said that it leads. Return it; None if it is not used."""
+        self._preferred = self.hinted = self.learn(address)
+        return self.hinted
 
     def next_address(self, now: float, busy: Container[str]) -> str | None:
         """Return the address to try now; each call gives another one. None: all tried or resting.

@@ -20,6 +20,9 @@ _TARGETS: Final = "host:port, or a list of them"
 _SCHEME: Final = "qsync://"
 _SECURE: Final = "qsyncs://"
 _PORT_MAX: Final = 65_535
+_PORT_DIGITS_MAX: Final = 5
+_HOST_CHARS_MAX: Final = 255
+"""A name of a host has fewer (RFC 1035), and an IPv6 address with a zone as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,16 +98,33 @@ def split(address: str) -> tuple[str, int]:
         )
     host, port = _parted(text)
     if (
-        host
+        0 < len(host) <= _HOST_CHARS_MAX
         and "/" not in host
-        and (not port or (port.isascii() and port.isdigit() and 0 < int(port) <= _PORT_MAX))
+        and "\0" not in host
+        and (not port or _is_port(port))
     ):
         return host, int(port) if port else DEFAULT_PORT
     meant = ipv6.bracketed(text)
     hint = "write host:port" if meant is None else f"write {meant}"
     raise ConfigError(
-        f"{address!r} is not an address", hint=f"{hint}; a port is a number from 1 to 65535"
+        f"{address!r:.80} is not an address", hint=f"{hint}; a port is a number from 1 to 65535"
     )
+
+
+def of_network(address: str) -> str:
+    """Return the address as `normal` does, if it is one of the network. Raises ConfigError.
+
+    What a node says names no sockets and other files of this machine: whoever enters by a socket is
+    admin there.
+    """
+    if address.strip().startswith(local_sockets.SCHEME):
+        raise ConfigError(f"{address!r:.80} is no address of the network")
+    return normal(address)
+
+
+def _is_port(text: str) -> bool:
+    short = len(text) <= _PORT_DIGITS_MAX  # Python takes no number of thousands of digits
+    return short and text.isascii() and text.isdigit() and 0 < int(text) <= _PORT_MAX
 
 
 def _parted(text: str) -> tuple[str, str]:
