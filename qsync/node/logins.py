@@ -17,7 +17,7 @@ from qsync.node.guard import PERHAPS, are_unknown
 from qsync.node.origins import origin_of
 from qsync.rights import LOCAL_ADMIN, RESERVED, Need, Privilege
 from qsync.tls.names import Bearer
-from qsync.wire import proofs, scram
+from qsync.wire import limits, proofs, scram
 from qsync.wire.scram import PasswordKeys
 from qsync.wire.session import Acceptor, Hello, Party
 
@@ -25,7 +25,7 @@ FAILURES_FREE: Final = 5
 """Failures that cost nothing, of a name or an address."""
 DELAY_S: Final = 1.0
 """After the next one; each one more doubles it."""
-DELAY_S_MAX: Final = 60.0
+DELAY_S_MAX: Final = limits.PAUSE_S_MAX
 FORGIVEN_S: Final = 900.0
 """How long failures are remembered."""
 KEPT_MAX: Final = 10_000

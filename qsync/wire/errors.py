@@ -37,9 +37,14 @@ def read_error(number: int, fields: cbor.Fields) -> QsyncError:
 
 
 def pause_of(error: QsyncError) -> float:
-    """After how many seconds to try again, by the refusing side; 0 if it did not say."""
+    """After how many seconds to try again, by the refusing side; 0 if it did not say.
+
+    Not more than the longest pause that nodes ask for: one would never hear that it is over.
+    """
     after = error.details.get(RETRY_AFTER)
-    return float(after) if isinstance(after, int | float) else 0.0
+    if isinstance(after, int | float) and after > 0:
+        return float(min(after, limits.PAUSE_S_MAX))
+    return 0.0
 
 
 def _plain(details: dict[str, object]) -> dict[str, object]:

@@ -45,6 +45,8 @@ ROWS_MAX: Final = 1_000_000
 
 SECONDS_MAX: Final = 1e9
 """A timeout that a message may name."""
+PAUSE_S_MAX: Final = 60.0
+"""The longest pause that a node may ask for: that of logins that failed."""
 
 U32_MAX: Final = 0xFFFF_FFFF
 U64_MAX: Final = 0xFFFF_FFFF_FFFF_FFFF

@@ -1,10 +1,13 @@
 """Whatever a node says, nobody is told of a write what is not so, and the client goes on."""
 
+import math
+
 import pytest
 
 from qsync.client import local_sockets, targets
-from qsync.errors import ConfigError, NotLeader
-from tests.unit.test_client_core import Stage, write_of
+from qsync.errors import ConfigError, NotLeader, Outcome, Overloaded
+from qsync.wire import limits
+from tests.unit.test_client_core import Stage, error_of, write_of
 
 NO_ADDRESSES = ["h:" + "1" * 5000, "h" * 300, "a\0b:1", "@"]
 
@@ -36,3 +39,17 @@ def test_what_can_be_no_path_is_no_socket(path: str) -> None:
     found = targets.parse(f"unix:{path}").addresses[0]
     with pytest.raises(ConfigError, match="cannot be looked at"):
         local_sockets.check(found.removeprefix(local_sockets.SCHEME))
+
+
+@pytest.mark.parametrize("pause", [1e308, 2**1024 - 1, math.inf, math.nan, -5, -(2**1024), "soon"])
+def test_no_node_makes_a_client_pause_for_ever(pause: object) -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    ask = stage.put(timeout=1)
+    details = {"retry_after": pause}
+    stage.refuse(link, write_of(stage.heard(link)), Overloaded("busy", details=details))
+    stage.pass_time(limits.PAUSE_S_MAX)
+    assert error_of(ask).outcome is not Outcome.COMMITTED
+    stage.put()
+    stage.pass_time(0.2)
+    assert stage.heard(link if link in stage.open else stage.accept("a:1"))
