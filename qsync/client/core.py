@@ -176,9 +176,12 @@ class Core:
                     self._probe(link, now)
             for payload in payloads:
                 number, answer = replies.decode(payload)
-                ask = link.inflight.pop(number, None)
-                if ask is not None and ask.id in self._asks:
-                    self._answered(link, ask, answer, now)
+                ask = link.inflight.get(number)
+                if ask is not None:
+                    retry_policy.check(ask, answer)
+                    del link.inflight[number]
+                    if ask.id in self._asks:
+                        self._answered(link, ask, answer, now)
             link.word_by = response_timeout.word_after(link, now)
         except QsyncError as error:
             self._broken(link, error, now)

@@ -49,11 +49,14 @@ def parse_token(text: str) -> Token:
 
 
 def born(answer: list[object]) -> bytes:
-    """Return the id of the session that a node has opened. Raises ProtocolError."""
+    """Return the id of the session that a node has opened. Raises ProtocolError.
+
+    An id without a byte behind its prefix would number nothing.
+    """
     match replies.read_committed(answer).results:
         case [bytes(row)]:
             match cbor.loads_array(row):
-                case [bytes(id)]:
+                case [bytes(id)] if SEED_BYTES < len(id) <= limits.SESSION_BYTES_MAX:
                     return id
                 case _:
                     pass

@@ -6,7 +6,7 @@ from typing import Final
 from qsync.client import other_cluster
 from qsync.client.closed import ClientClosed
 from qsync.client.link import ClientLink, ConnectionPhase
-from qsync.client.numbering import Token
+from qsync.client.numbering import Token, born
 from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.route import Route
 from qsync.core.conclusions import AttemptResult, Conclusion, conclude
@@ -28,7 +28,8 @@ from qsync.errors import (
     Unavailable,
     WrongVersion,
 )
-from qsync.wire.verbs import WriteRequest
+from qsync.wire import replies
+from qsync.wire.verbs import Request, WriteRequest
 
 WITHDRAWN: Final = Unavailable("its caller went away before it was answered")
 
@@ -48,13 +49,31 @@ def judge(ask: PendingRequest, error: QsyncError, *, direct: bool) -> QsyncError
     return None if again else error
 
 
+def check(ask: PendingRequest, answer: list[object] | QsyncError) -> None:
+    """Check that the answer to a write, or to the opening of a session, can be read.
+
+    Raises ProtocolError: it is like no answer, which leaves the attempt in doubt.
+    """
+    if isinstance(answer, QsyncError):
+        return
+    if ask.kind is RetryKind.WRITE:
+        replies.read_committed(answer)
+    elif ask.kind is RetryKind.OPEN:
+        born(answer)
+
+
 def for_caller(ask: PendingRequest, error: QsyncError) -> QsyncError:
     """Return the error for the caller: for a write in doubt, only a fate is definite.
 
     That goes for what a node said as well as for what was found here: that nobody answered,
     that there is no leader, that the user may not come in. All of that is about the last attempt.
+    An unknown outcome has the token.
     """
-    if ask.kind is not RetryKind.WRITE or not ask.doubted or error.outcome is Outcome.UNKNOWN:
+    if ask.kind is not RetryKind.WRITE:
+        return error
+    if isinstance(error, OutcomeUnknown) and not error.token:
+        error.details.update(_token(ask.request))
+    if not ask.doubted or isinstance(error, OutcomeUnknown | SessionExpired):
         return error
     if conclude(_heard(error), doubted=True) is Conclusion.DEFINITE:
         return error
@@ -92,6 +111,9 @@ def name_refuser(error: QsyncError, link: ClientLink, *, hinted: str | None) -> 
 def _heard(error: QsyncError) -> AttemptResult:
     if error.details.get(RECORDED):
         return AttemptResult.RECORDED
+    unknown_here = isinstance(error, OutcomeUnknown | SessionExpired)
+    if error.outcome is Outcome.UNKNOWN and not unknown_here:
+        return AttemptResult.OPEN  # of a later release, and what it says of the outcome counts
     match error:
         case SyncQueueFull():
             return AttemptResult.REFUSED  # by the word of the request: it would not wait for room
@@ -185,11 +207,17 @@ def unavailable(
 
 def unknown(ask: PendingRequest, why: str) -> OutcomeUnknown:
     """Return the error for an unknown outcome; it has the token of a write."""
-    request = ask.request
-    if isinstance(request, WriteRequest):
-        token = str(Token(request.session, request.seq))
-        return OutcomeUnknown(why, details={"token": token})
+    details = _token(ask.request)
+    if details:
+        return OutcomeUnknown(why, details=details)
     return OutcomeUnknown(why, hint="ask for the status to see whether it was done")
+
+
+def _token(request: Request) -> dict[str, object]:
+    """Return the details with the token of a write."""
+    if isinstance(request, WriteRequest):
+        return {"token": str(Token(request.session, request.seq))}
+    return {}
 
 
 def unresolved(error: QsyncError | None) -> bool:

@@ -8,8 +8,9 @@ import cbor2
 
 from election.messages import Index, Term
 from qsync.client.arguments import choice_of, refused
+from qsync.consumer import Consumer, consumer_of
 from qsync.core.consistency import Consistency
-from qsync.errors import NoSuchIndex, NoSuchSpace, ProtocolError, WrongKey, WrongTuple
+from qsync.errors import NoSuchIndex, NoSuchSpace, Outcome, ProtocolError, WrongKey, WrongTuple
 from qsync.record import Lsn
 from qsync.wire import cbor, limits, sendable
 from qsync.wire.verbs import LINEARIZABLE, Name, ReadLevel
@@ -41,12 +42,12 @@ class Receipt:
     @property
     def rows(self) -> list[Row | None]:
         """Per operation the tuple that it left (or took away), or None."""
-        return [None if one is None else decode_row(one) for one in self.raw]
+        return [None if one is None else _done(one) for one in self.raw]
 
     @property
     def row(self) -> Row | None:
         """The result of the first operation: the tuple after an update, or the deleted one."""
-        return decode_row(self.raw[0]) if self.raw and self.raw[0] is not None else None
+        return _done(self.raw[0]) if self.raw and self.raw[0] is not None else None
 
 
 def encode_row(row: Values) -> bytes:
@@ -64,6 +65,28 @@ def encode_row(row: Values) -> bytes:
 def decode_row(data: bytes) -> Row:
     """Decode a tuple. Raises ProtocolError."""
     return cbor.loads_array(data)
+
+
+def _done(data: bytes) -> Row:
+    """Decode the tuple of a write that is committed, whatever its tuple is."""
+    try:
+        return decode_row(data)
+    except ProtocolError as error:
+        error.outcome = Outcome.COMMITTED
+        raise
+
+
+def consumer_in(row: Row, *, outcome: Outcome = Outcome.ROLLED_BACK) -> Consumer:
+    """Return the consumer of a row. Raises ProtocolError: a later release may know other kinds.
+
+    `outcome`: of the call that the row is the answer to.
+    """
+    try:
+        return consumer_of(row)
+    except (ValueError, TypeError) as error:
+        failure = ProtocolError(f"not a consumer that this release knows: {error}")
+        failure.outcome = outcome
+        raise failure from None
 
 
 def key_of(key: Key) -> list[object]:
@@ -152,4 +175,6 @@ def sequence_value(receipt: Receipt) -> int:
     row = receipt.row
     if row and isinstance(row[-1], int):
         return row[-1]
-    raise ProtocolError("not the row of a sequence")
+    error = ProtocolError("not the row of a sequence")
+    error.outcome = Outcome.COMMITTED
+    raise error

@@ -2,11 +2,24 @@
 
 import math
 
+import cbor2
 import pytest
 
-from qsync.client import local_sockets, targets
-from qsync.errors import ConfigError, NotLeader, Outcome, Overloaded
-from qsync.wire import limits
+from qsync.client import calls, local_sockets, rows, targets
+from qsync.client.pending_request import PendingRequest
+from qsync.errors import (
+    ConfigError,
+    DuplicateKey,
+    NotLeader,
+    Outcome,
+    OutcomeUnknown,
+    Overloaded,
+    ProtocolError,
+    QsyncError,
+)
+from qsync.wire import limits, replies
+from qsync.wire.frames import frame
+from qsync.wire.verbs import WriteRequest
 from tests.unit.test_client_core import Stage, error_of, write_of
 
 NO_ADDRESSES = ["h:" + "1" * 5000, "h" * 300, "a\0b:1", "@"]
@@ -53,3 +66,95 @@ def test_no_node_makes_a_client_pause_for_ever(pause: object) -> None:
     stage.put()
     stage.pass_time(0.2)
     assert stage.heard(link if link in stage.open else stage.accept("a:1"))
+
+
+def committed(id: int, row: bytes) -> bytes:
+    return replies.committed(id, term=1, index=1, lsn=1, acks=1, results=[row], duplicate=False)
+
+
+def unknown_of(ask: PendingRequest) -> OutcomeUnknown:
+    error = error_of(ask)
+    assert isinstance(error, OutcomeUnknown)
+    return error
+
+
+@pytest.mark.parametrize("values", [[], ["odd"], [1, 1, 1, 1, [None], 1], [1, 1, 1, 1, [7], False]])
+def test_an_answer_to_a_write_that_cannot_be_read_leaves_it_in_doubt(values: list[object]) -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    ask = stage.put()
+    write = write_of(stage.heard(link))
+    stage.reply(link, replies.reply(write.id, *values))
+    stage.pass_time(0.2)
+    again = stage.accept("a:1")
+    (asked,) = stage.heard(again)
+    assert isinstance(asked, WriteRequest)
+    assert (asked.session, asked.seq) == (write.session, write.seq)
+    stage.refuse(again, asked, DuplicateKey("taken"))
+    assert unknown_of(ask).token == f"{write.session.hex()}:{write.seq}"
+    assert write.seq in stage.core.numbering.unresolved
+
+
+@pytest.mark.parametrize("id", [b"", b"short", b"x" * 65, 7])
+def test_a_session_that_numbers_nothing_is_asked_for_again_at_once(id: object) -> None:
+    stage = Stage("a:1")
+    ask = stage.put()
+    link = stage.accept("a:1")
+    opening = write_of(stage.heard(link))
+    stage.reply(link, committed(opening.id, cbor2.dumps([id])))
+    stage.pass_time(0.2)
+    again = stage.accept("a:1")
+    asked = write_of(stage.heard(again))
+    assert asked.ops == opening.ops
+    stage.commit(again, asked)
+    stage.commit(again, write_of(stage.heard(again)))
+    assert ask.error is None
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_an_error_of_a_later_release_with_an_unknown_outcome_has_a_token(*, direct: bool) -> None:
+    stage = Stage("a:1", direct=direct)
+    link = stage.opened() if not direct else opened_directly(stage)
+    ask = stage.put(timeout=1)
+    write = write_of(stage.heard(link))
+    fields = [write.id, 999, "a new error", "unknown", False, "", None, {}]
+    stage.reply(link, frame(cbor2.dumps(fields)))
+    stage.pass_time(1)
+    assert unknown_of(ask).token == f"{write.session.hex()}:{write.seq}"
+
+
+def opened_directly(stage: Stage) -> int:
+    stage.put()
+    link = stage.accept("a:1")
+    stage.commit(link, write_of(stage.heard(link)))
+    stage.commit(link, write_of(stage.heard(link)))
+    return link
+
+
+def test_a_node_that_leaves_the_token_away_does_not_keep_it_from_the_caller() -> None:
+    stage = Stage("a:1", direct=True)
+    link = opened_directly(stage)
+    ask = stage.put()
+    write = write_of(stage.heard(link))
+    stage.refuse(link, write, OutcomeUnknown("perhaps"))
+    assert unknown_of(ask).token == f"{write.session.hex()}:{write.seq}"
+
+
+def test_a_tuple_that_cannot_be_read_does_not_undo_its_write() -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    ask = stage.put()
+    stage.reply(link, committed(write_of(stage.heard(link)).id, b"\xff"))
+    receipt = calls.outcome(ask, calls.read_receipt)
+    for read in (lambda: receipt.row, lambda: receipt.rows, lambda: rows.sequence_value(receipt)):
+        with pytest.raises(ProtocolError) as raised:
+            read()
+        assert raised.value.outcome is Outcome.COMMITTED
+
+
+@pytest.mark.parametrize(
+    "row", [[], ["a", "subscriber", "x", "", 0], ["a", "a new kind", 1, "", 0]]
+)
+def test_a_consumer_of_a_later_release_is_an_error_of_this_library(row: list[object]) -> None:
+    with pytest.raises(QsyncError):
+        rows.consumer_in(row)

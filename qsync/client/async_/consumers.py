@@ -5,8 +5,9 @@ from typing import Final
 from qsync.client import calls, operations
 from qsync.client.async_.runner import AsyncRunner
 from qsync.client.operations import Operation
-from qsync.client.rows import Receipt
-from qsync.consumer import Consumer, ConsumerKind, consumer_of
+from qsync.client.rows import Receipt, consumer_in
+from qsync.consumer import Consumer, ConsumerKind
+from qsync.errors import Outcome
 
 _CONSUMERS: Final = "_gc_consumers"
 
@@ -43,9 +44,7 @@ class AsyncConsumers:
         """
         operation = operations.register_consumer(name, str(kind), at, about)
         receipt = await self._write(operation, timeout)
-        row = receipt.row
-        assert row is not None
-        return consumer_of(row)
+        return consumer_in(receipt.row or [], outcome=Outcome.COMMITTED)
 
     async def advance(
         self,
@@ -90,7 +89,7 @@ class AsyncConsumers:
     ) -> "list[Consumer]":
         """All of them, by name. Members have a row from the first time on that it matters."""
         call = calls.select(_CONSUMERS, calls.range_of(None))
-        return [consumer_of(row) for row in await self._runner.run(call, timeout=timeout)]
+        return [consumer_in(row) for row in await self._runner.run(call, timeout=timeout)]
 
     async def _write(self, operation: Operation, timeout: float | None) -> Receipt:  # noqa: ASYNC109 - the node's too
         return await self._runner.run(calls.write([operation]), timeout=timeout)

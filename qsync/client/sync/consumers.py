@@ -5,9 +5,10 @@ from typing import Final
 
 from qsync.client import calls, operations
 from qsync.client.operations import Operation
-from qsync.client.rows import Receipt
+from qsync.client.rows import Receipt, consumer_in
 from qsync.client.sync.runner import BlockingRunner
-from qsync.consumer import Consumer, ConsumerKind, consumer_of
+from qsync.consumer import Consumer, ConsumerKind
+from qsync.errors import Outcome
 
 _CONSUMERS: Final = "_gc_consumers"
 
@@ -44,9 +45,7 @@ class ClientConsumers:
         """
         operation = operations.register_consumer(name, str(kind), at, about)
         receipt = self._write(operation, timeout)
-        row = receipt.row
-        assert row is not None
-        return consumer_of(row)
+        return consumer_in(receipt.row or [], outcome=Outcome.COMMITTED)
 
     def advance(
         self,
@@ -91,7 +90,7 @@ class ClientConsumers:
     ) -> "list[Consumer]":
         """All of them, by name. Members have a row from the first time on that it matters."""
         call = calls.select(_CONSUMERS, calls.range_of(None))
-        return [consumer_of(row) for row in self._runner.run(call, timeout=timeout)]
+        return [consumer_in(row) for row in self._runner.run(call, timeout=timeout)]
 
     def _write(self, operation: Operation, timeout: float | None) -> Receipt:
         return self._runner.run(calls.write([operation]), timeout=timeout)
