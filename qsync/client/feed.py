@@ -83,7 +83,8 @@ class Cursor:
         if not self.pending:
             return None
         change = self.pending.popleft()
-        if self.space is not None and change.effects[-1].what is ChangeKind.DROP:
+        dropped = any(each.what is ChangeKind.DROP for each in change.effects[-1:])
+        if self.space is not None and dropped:
             self.pending.clear()
             self.ended = True
         return change

@@ -1,5 +1,6 @@
 """Calls about a node and its news as values: watching, options, snapshots, traces."""
 
+import sys
 from collections.abc import Mapping
 from typing import Final
 
@@ -122,7 +123,7 @@ def _change(value: object) -> Change:
 
 
 def _number(value: object) -> float:
-    if isinstance(value, int | float):
+    if isinstance(value, int | float) and abs(value) <= sys.float_info.max:
         return float(value)
     raise ProtocolError("a change whose time is no number")
 

@@ -5,7 +5,7 @@ import math
 import cbor2
 import pytest
 
-from qsync.client import calls, local_sockets, rows, targets
+from qsync.client import calls, feed, local_sockets, questions, rows, targets
 from qsync.client.pending_request import PendingRequest
 from qsync.errors import (
     ConfigError,
@@ -158,3 +158,29 @@ def test_a_tuple_that_cannot_be_read_does_not_undo_its_write() -> None:
 def test_a_consumer_of_a_later_release_is_an_error_of_this_library(row: list[object]) -> None:
     with pytest.raises(QsyncError):
         rows.consumer_in(row)
+
+
+def told_of_changes(*changes: list[object]) -> PendingRequest:
+    """An answer to a feed of the space `s`: these changes, and the log read up to 1."""
+    stage = Stage("a:1")
+    ask = stage.ask(questions.changes(0, "s", [], 1.0))
+    link = stage.accept("a:1")
+    (asked,) = stage.heard(link)
+    stage.reply(link, replies.reply(asked.id, changes, 1, 1, 512))
+    return ask
+
+
+@pytest.mark.parametrize("time", [2**1024 - 1, -(2**1024), math.nan, math.inf])
+def test_a_change_of_no_possible_time_is_an_error_of_this_library(time: float) -> None:
+    ask = told_of_changes([1, 1, 1, 1, time, []])
+    with pytest.raises(ProtocolError, match="no number"):
+        calls.outcome(ask, questions.changes(0, "s", [], 1.0).read)
+
+
+def test_a_change_without_effects_does_not_end_a_feed_of_a_space() -> None:
+    ask = told_of_changes([1, 1, 1, 1, 0.5, []])
+    place = feed.cursor("s", None, 0)
+    place.took(calls.outcome(ask, place.call().read), 0)
+    change = place.next()
+    assert change is not None
+    assert (change.effects, place.ended) == ((), False)
