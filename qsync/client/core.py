@@ -283,7 +283,7 @@ class Core:
         self._settle(ask, now, verdict)
         if ask.kind is RetryKind.OPEN:
             for held in self._waiting.drop_held():
-                self._settle(held, now, verdict)
+                self._settle(held, now, retry_policy.unopened(verdict))
 
     # -- connections
 

@@ -71,7 +71,7 @@ def for_caller(ask: PendingRequest, error: QsyncError) -> QsyncError:
     """
     if ask.kind is not RetryKind.WRITE:
         return error
-    if isinstance(error, OutcomeUnknown) and not error.token:
+    if isinstance(error, OutcomeUnknown):
         error.details.update(_token(ask.request))
     if not ask.doubted or isinstance(error, OutcomeUnknown | SessionExpired):
         return error
@@ -79,6 +79,13 @@ def for_caller(ask: PendingRequest, error: QsyncError) -> QsyncError:
         return error
     why = f"an attempt is in doubt, and the last one met {error.code}: {error.message}"
     return unknown(ask, why)
+
+
+def unopened(error: QsyncError) -> QsyncError:
+    """Return the error for a write whose session met that error: the write was not sent."""
+    if error.outcome is Outcome.ROLLED_BACK:
+        return error
+    return Unanswered(f"its session could not be opened, so it was not sent: {error.message}")
 
 
 def shuts_out(error: QsyncError, link: ClientLink, route: Route) -> bool:

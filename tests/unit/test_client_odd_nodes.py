@@ -184,3 +184,15 @@ def test_a_change_without_effects_does_not_end_a_feed_of_a_space() -> None:
     change = place.next()
     assert change is not None
     assert (change.effects, place.ended) == ((), False)
+
+
+@pytest.mark.parametrize("outcome", ["unknown", "committed"])
+def test_a_write_whose_session_met_an_odd_error_was_not_sent(outcome: str) -> None:
+    stage = Stage("a:1", direct=True)
+    ask = stage.put()
+    link = stage.accept("a:1")
+    opening = write_of(stage.heard(link))
+    fields = [opening.id, 5, "perhaps", outcome, False, "", None, {}]
+    stage.reply(link, frame(cbor2.dumps(fields)))
+    assert error_of(ask).outcome is Outcome.ROLLED_BACK
+    assert "it was not sent: perhaps" in error_of(ask).message
