@@ -276,7 +276,7 @@ class Core:
             self.numbering.forget_orphans(self._asks.values())
             if ask.kind is RetryKind.OPEN:
                 for held in self._waiting.held:  # they wait for the same, and were never sent
-                    held.refusal = error
+                    held.refusal = retry_policy.unopened(error)
             self._waiting.put(ask, self.numbering.id)
             self.wires.steer(link, error, now)
             return

@@ -121,6 +121,8 @@ def _heard(error: QsyncError) -> AttemptResult:
     unknown_here = isinstance(error, OutcomeUnknown | SessionExpired)
     if error.outcome is Outcome.UNKNOWN and not unknown_here:
         return AttemptResult.OPEN  # of a later release, and what it says of the outcome counts
+    if error.outcome is Outcome.COMMITTED:
+        return AttemptResult.REFUSED  # the same: it is not asked again
     match error:
         case SyncQueueFull():
             return AttemptResult.REFUSED  # by the word of the request: it would not wait for room

@@ -11,9 +11,7 @@ from tests.fuzz.any_node import Company
 
 LONG = 20_000
 STEPS = ["ask", "ask", *["write"] * 3, "resolve", "time", "garbage", "hang up"]
-DRAWN = st.lists(
-    st.sampled_from([*STEPS, *["shake"] * 3, *["reply"] * 9]), min_size=5, max_size=40
-)
+DRAWN = st.lists(st.sampled_from([*STEPS, *["shake"] * 3, *["reply"] * 9]), min_size=5, max_size=40)
 GARBAGE = st.one_of(
     st.binary(max_size=8),
     hostile.VALUES.map(hostile.dumps).map(frame),

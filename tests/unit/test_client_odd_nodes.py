@@ -196,3 +196,23 @@ def test_a_write_whose_session_met_an_odd_error_was_not_sent(outcome: str) -> No
     stage.reply(link, frame(cbor2.dumps(fields)))
     assert error_of(ask).outcome is Outcome.ROLLED_BACK
     assert "it was not sent: perhaps" in error_of(ask).message
+
+
+def test_a_write_that_waited_for_its_session_in_vain_was_not_sent() -> None:
+    stage = Stage("a:1")
+    ask = stage.put(timeout=1)
+    link = stage.accept("a:1")
+    stage.refuse(link, write_of(stage.heard(link)), OutcomeUnknown("perhaps"))
+    stage.pass_time(2)
+    assert error_of(ask).outcome is Outcome.ROLLED_BACK
+    assert "it was not sent: perhaps" in error_of(ask).message
+
+
+@pytest.mark.parametrize("number", [NotLeader.number, 999])
+def test_an_error_that_says_that_the_write_is_done_is_not_asked_again(number: int) -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    ask = stage.put()
+    fields = [write_of(stage.heard(link)).id, number, "late", "committed", True, "", None, {}]
+    stage.reply(link, frame(cbor2.dumps(fields)))
+    assert error_of(ask).outcome is Outcome.COMMITTED
