@@ -251,10 +251,11 @@ class Core:
         if isinstance(answer, QsyncError):
             self._refused(link, ask, answer, now)
             return
-        self.wires.pace.succeeded()
         if ask.kind is RetryKind.STATUS:
             self.wires.informed(link, answer, now)
-        elif ask.kind is RetryKind.OPEN:
+        else:
+            self.wires.pace.succeeded()
+        if ask.kind is RetryKind.OPEN:
             self.numbering.opened(numbering.born(answer))
             for held in self._waiting.held:
                 if not held.settled:

@@ -140,6 +140,7 @@ class ClientLinks:
 
     def informed(self, link: ClientLink, answer: list[object], now: float) -> None:
         """Take a STATUS: learn the members, and go where the leader is."""
+        self.pace.met()
         nodes, leader, address = retry_policy.read_nodes(answer)
         for node in nodes:
             self.route.learn(node)
@@ -157,7 +158,7 @@ class ClientLinks:
         address = self.route.prefer(hint) if hint else None
         if any(each.address == address for each in self._links.values()):
             self._dial_at = now + STAGGER_S  # it is being dialled: the first turn is its own
-        self.back_off(now, free=address is not None)
+        self.back_off(now, hint=address)
 
     def attempts(self) -> dict[str, str]:
         """Return what happened at each address, for people."""
@@ -165,9 +166,9 @@ class ClientLinks:
         standing = {link.address: _STANDINGS[link.phase] for link in self._links.values()}
         return told | standing | self.route.met
 
-    def back_off(self, now: float, *, free: bool = False) -> None:
+    def back_off(self, now: float, *, hint: str | None = None) -> None:
         """Wait before the next attempt, longer each time."""
-        self.pace.failed(now, free=free)
+        self.pace.failed(now, hint=hint)
         if self.pace.resume_at > now:
             self.soon(self.pace.resume_at)
 

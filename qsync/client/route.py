@@ -11,6 +11,8 @@ DELAY_MIN_S: Final = 0.005
 DELAY_MAX_S: Final = 0.2
 _DOUBLINGS_MAX: Final = 10
 ADDRESSES_MAX: Final = 64
+HINTS_MAX: Final = 8
+"""How many hints are followed without a wait until something is answered."""
 DIAL_PATIENCE_S: Final = 1.0
 """How long a node may take to accept a connection, and again to finish the handshake."""
 AGAIN_PATIENCE_S: Final = 0.15
@@ -139,25 +141,34 @@ class Pace:
         self.resume_at = 0.0
         self._failures = 0
         self._dice = dice
+        self._followed: set[str] = set()
 
-    def failed(self, now: float, *, free: bool = False) -> None:
-        """Note a failure; `free`: the first one needs no wait (a redirect).
+    def failed(self, now: float, *, hint: str | None = None) -> None:
+        """Note a failure. A hint where to go is followed without a wait (a redirect).
 
-        One that happens during a wait belongs to the failure that began it: many requests that were
-        under way together fail together.
+        But each of them once, and few of them: nodes can send a client in a circle, or on and on.
+        One that happens during a wait belongs to the failure that began it: many
+        requests that were under way together fail together.
         """
         if now < self.resume_at:
             return
+        if hint is not None and hint not in self._followed and len(self._followed) < HINTS_MAX:
+            self._followed.add(hint)
+            return
         self._failures += 1
-        doublings = min(self._failures - 1 - free, _DOUBLINGS_MAX)
-        if doublings >= 0:
-            delay = min(DELAY_MAX_S, DELAY_MIN_S * 2**doublings)
-            self.resume_at = now + delay * (0.5 + self._dice.random() / 2)
+        doublings = min(self._failures - 1, _DOUBLINGS_MAX)
+        delay = min(DELAY_MAX_S, DELAY_MIN_S * 2**doublings)
+        self.resume_at = now + delay * (0.5 + self._dice.random() / 2)
 
     def pause(self, now: float, seconds: float) -> None:
         """Wait as long as a node asked for."""
         self.resume_at = max(self.resume_at, now + seconds)
 
     def succeeded(self) -> None:
-        """Note that an answer arrived."""
+        """Note that a caller's question was answered: what was said of the leader is true."""
+        self._followed.clear()
+        self.met()
+
+    def met(self) -> None:
+        """Note that a node answered, be it only who it is."""
         self._failures = 0

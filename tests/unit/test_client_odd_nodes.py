@@ -7,6 +7,7 @@ import pytest
 
 from qsync.client import calls, feed, local_sockets, questions, rows, targets
 from qsync.client.pending_request import PendingRequest
+from qsync.client.route import DELAY_MIN_S, HINTS_MAX
 from qsync.errors import (
     ConfigError,
     DuplicateKey,
@@ -216,3 +217,23 @@ def test_an_error_that_says_that_the_write_is_done_is_not_asked_again(number: in
     fields = [write_of(stage.heard(link)).id, number, "late", "committed", True, "", None, {}]
     stage.reply(link, frame(cbor2.dumps(fields)))
     assert error_of(ask).outcome is Outcome.COMMITTED
+
+
+@pytest.mark.parametrize("endless", [False, True])
+def test_nodes_that_send_a_client_around_do_not_keep_it_busy(*, endless: bool) -> None:
+    stage = Stage("a:1", "b:1")
+    ask = stage.put(timeout=1)
+    for asked in range(10_000):
+        stage.play()
+        if ask.settled:
+            break
+        if not stage.open:
+            stage.pass_time(0.001)
+            continue
+        ((link, address),) = stage.open.items()
+        stage.accept(address)
+        stage.status(link, {"leader": 0})
+        other = f"n{asked}:1" if endless else {"a:1": "b:1", "b:1": "a:1"}[address]
+        stage.refuse(link, write_of(stage.heard(link)), NotLeader("no", leader=other))
+    assert isinstance(error_of(ask), NotLeader)
+    assert HINTS_MAX <= len(stage.dialled) <= 1 / (DELAY_MIN_S / 2) + HINTS_MAX
