@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from election.messages import Position
-from qsync.client import calls, operations, options
+from qsync.client import calls, operations, options, retry_policy
 from qsync.client.arguments import count_of
 from qsync.client.calls import Basis, ClientCall, KeyRange
 from qsync.client.numbering import SEED_BYTES, Token
@@ -151,5 +151,9 @@ class SpaceWrites:
 
 
 def retryable(error: QsyncError) -> bool:
-    """Return whether the whole transaction may be tried again: nothing of it was done."""
-    return error.retryable and error.outcome.value == "rolled_back"
+    """Return whether the whole transaction may be tried again: nothing of it was done.
+
+    What its calls met again and again until their time was over is met by the next one, too.
+    """
+    undone = error.retryable and error.outcome is Outcome.ROLLED_BACK
+    return undone and not retry_policy.is_repeated(error)

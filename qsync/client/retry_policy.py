@@ -140,6 +140,11 @@ def _heard(error: QsyncError) -> AttemptResult:
             return AttemptResult.REFUSED
 
 
+def is_repeated(error: QsyncError) -> bool:
+    """Return whether a call that meets that error is repeated until its time is over."""
+    return _heard(error) is AttemptResult.NOT_NOW
+
+
 def stays(error: QsyncError) -> bool:
     """Return whether the same node is to be asked again."""
     return isinstance(error, OutcomeUnknown) and not is_final(error)

@@ -8,7 +8,19 @@ from qsync.client.numbering import SEED_BYTES
 from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.rows import Receipt
 from qsync.data.sessions import PLACE_BYTES
-from qsync.errors import Conflict, Outcome, OutcomeUnknown, QsyncError
+from qsync.errors import (
+    Conflict,
+    NotLeader,
+    Outcome,
+    OutcomeUnknown,
+    Overloaded,
+    QsyncError,
+    QuorumTimeout,
+    ReadOnly,
+    RolledBack,
+    Unanswered,
+    Unavailable,
+)
 from qsync.record import Lsn
 from qsync.wire.verbs import WriteRequest
 
@@ -124,3 +136,17 @@ def test_a_use_after_a_rollback_was_rolled_back() -> None:
     draft = TransactionDraft({})
     draft.over = True
     assert use_after_the_end(draft).outcome is Outcome.ROLLED_BACK
+
+
+@pytest.mark.parametrize(
+    "error", [Unavailable("x"), Unanswered("x"), NotLeader("x"), ReadOnly("x"), Overloaded("x")]
+)
+def test_what_its_calls_met_until_their_time_was_over_begins_no_transaction_anew(
+    error: QsyncError,
+) -> None:
+    assert not retryable(error)
+
+
+@pytest.mark.parametrize("error", [Conflict("x"), RolledBack("x"), QuorumTimeout("x")])
+def test_what_was_rolled_back_begins_a_transaction_anew(error: QsyncError) -> None:
+    assert retryable(error)
