@@ -116,13 +116,13 @@ def name_refuser(error: QsyncError, link: ClientLink, *, hinted: str | None) -> 
 
 
 def _heard(error: QsyncError) -> AttemptResult:
-    if error.details.get(RECORDED):
-        return AttemptResult.RECORDED
-    unknown_here = isinstance(error, OutcomeUnknown | SessionExpired)
-    if error.outcome is Outcome.UNKNOWN and not unknown_here:
+    said = isinstance(error, OutcomeUnknown | SessionExpired)
+    if error.outcome is Outcome.UNKNOWN and not said:
         return AttemptResult.OPEN  # of a later release, and what it says of the outcome counts
     if error.outcome is Outcome.COMMITTED:
         return AttemptResult.REFUSED  # the same: it is not asked again
+    if error.details.get(RECORDED):
+        return AttemptResult.RECORDED
     match error:
         case SyncQueueFull():
             return AttemptResult.REFUSED  # by the word of the request: it would not wait for room

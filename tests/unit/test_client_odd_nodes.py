@@ -237,3 +237,14 @@ def test_nodes_that_send_a_client_around_do_not_keep_it_busy(*, endless: bool) -
         stage.refuse(link, write_of(stage.heard(link)), NotLeader("no", leader=other))
     assert isinstance(error_of(ask), NotLeader)
     assert HINTS_MAX <= len(stage.dialled) <= 1 / (DELAY_MIN_S / 2) + HINTS_MAX
+
+
+def test_an_unknown_outcome_is_not_made_definite_by_a_record() -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    ask = stage.put(timeout=1)
+    write = write_of(stage.heard(link))
+    details = {"recorded": True}
+    stage.reply(link, frame(cbor2.dumps([write.id, 21, "?", "unknown", False, "", None, details])))
+    stage.pass_time(2)
+    assert unknown_of(ask).token == f"{write.session.hex()}:{write.seq}"
