@@ -1,7 +1,7 @@
 """Nodes that say anything at all to a real client's core, and a record of what was said.
 
-No sockets and no clock: `Company` draws what happens next and does it. Of every write it keeps which
-attempts went out and what nodes said of each: that is what the outcome has to agree with.
+No sockets and no clock: `Company` draws what happens next and does it. Of every write it keeps
+which attempts went out and what nodes said of each: with that the outcome has to agree.
 """
 
 import contextlib
@@ -19,6 +19,7 @@ from qsync.client.core import Core
 from qsync.client.effects import Close, Dial, Send
 from qsync.client.numbering import Token, parse_token
 from qsync.client.pending_request import PendingRequest, RetryKind
+from qsync.data.operation_kinds import Op
 from qsync.error_details import COMPACTED, CUT, OUTCOMES_MAX, RECORDED, RETRY_AFTER
 from qsync.errors import (
     Outcome,
@@ -29,8 +30,7 @@ from qsync.errors import (
     SessionExpired,
     all_errors,
 )
-from qsync.wire import cbor, replies, requests
-from qsync.wire.errors import read_error
+from qsync.wire import replies, requests
 from qsync.wire.frames import LENGTH_SIZE, Frames, frame
 from qsync.wire.session import Acceptor, ConnectionState, Greeting
 from qsync.wire.verbs import PlainRequest, Request, Verb, WriteRequest
@@ -310,8 +310,11 @@ def good(request: Request, draw: Callable[[st.SearchStrategy[object]], object]) 
     id = request.id
     match request:
         case WriteRequest():
-            seed = request.ops[0][1] if request.ops[0][0] == 30 else b""  # noqa: PLR2004 - opens a session
-            row = cbor2.dumps([seed + bytes(15) + bytes([id % 256])]) if seed else None
+            row = None
+            if request.ops[0][0] == Op.OPEN_SESSION:
+                seed = request.ops[0][1]
+                assert isinstance(seed, bytes)
+                row = cbor2.dumps([seed + bytes(15) + bytes([id % 256])])
             return replies.committed(
                 id, term=1, index=1, lsn=1, acks=1, results=[row], duplicate=False
             )
