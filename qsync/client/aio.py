@@ -6,7 +6,6 @@ of calls may be under way at once.
 
 import math
 import random
-import time
 from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -28,7 +27,7 @@ from qsync.client.links import certify
 from qsync.client.pending_request import PendingRequest
 from qsync.client.response_timeout import FAR
 from qsync.client.security import ClientTls
-from qsync.client.streams import open_stream
+from qsync.client.streams import SYSTEM, AsyncSystem
 from qsync.errors import QsyncError
 from qsync.tls.files import said_by_tls
 from qsync.wire import limits
@@ -43,7 +42,7 @@ class AsyncClient(AsyncCoreClient):
     """A connection to a cluster. Made by `async with qsync.connect_async(...) as db`."""
 
     def __init__(self, shell: "AsyncShell", *, timeout: float) -> None:
-        super().__init__(shell.core, timeout=timeout)
+        super().__init__(shell.core, timeout=timeout, now=shell.now)
         self._shell = shell
 
     def _reader(self) -> "AsyncClient":
@@ -59,24 +58,38 @@ class AsyncClient(AsyncCoreClient):
 
 
 class ConnectionOutbox:
-    """The outbox of one connection. `filled` wakes its writer."""
+    """The outbox of one connection. `filled` wakes its writer, `sent` who waits for that."""
 
-    __slots__ = ("filled", "out", "scope", "sending")
+    __slots__ = ("filled", "out", "scope", "sending", "sent")
 
     def __init__(self) -> None:
         self.out: list[bytes] = []
         self.sending = False
         self.filled = anyio.Event()
+        self.sent = anyio.Event()
         self.scope = anyio.CancelScope()
+
+    async def emptied(self) -> None:
+        """Wait until everything was sent, or the connection has ended."""
+        while self.out or self.sending:
+            self.sent = anyio.Event()
+            await self.sent.wait()
 
 
 class AsyncShell:
     """Does what the core asks for, in the tasks of one group, and reports events to it."""
 
     def __init__(
-        self, core: Core, group: anyio.abc.TaskGroup, *, tls: ClientTls | None = None
+        self,
+        core: Core,
+        group: anyio.abc.TaskGroup,
+        *,
+        tls: ClientTls | None = None,
+        system: AsyncSystem = SYSTEM,
     ) -> None:
         self.core = core
+        self.now = system.now
+        self._system = system
         self._tls = tls
         self._group = group
         self._lines: dict[int, ConnectionOutbox] = {}
@@ -118,10 +131,10 @@ class AsyncShell:
         while True:
             self._sooner = anyio.Event()
             wake_at = self._sleeping_until = self.core.wake_at()
-            with anyio.move_on_after(max(0.0, wake_at - time.monotonic())):
+            with anyio.move_on_after(max(0.0, wake_at - self.now())):
                 await self._sooner.wait()
             self._sleeping_until = -math.inf
-            self.core.tick(time.monotonic())
+            self.core.tick(self.now())
             self.perform()
 
     async def goodbye(self) -> None:
@@ -132,11 +145,11 @@ class AsyncShell:
                 if isinstance(effect, Send) and effect.link in lines:
                     lines[effect.link].out.append(effect.data)
                     lines[effect.link].filled.set()
-            while any(line.out or line.sending for line in lines.values()):
-                await anyio.lowlevel.checkpoint()
+            for line in lines.values():
+                await line.emptied()
 
     def _farewell(self) -> list[Dial | Send | Close]:
-        self.core.close(time.monotonic())
+        self.core.close(self.now())
         ready = self.core.ready()
         _wake(ready.settled)
         return ready.effects
@@ -146,16 +159,19 @@ class AsyncShell:
         with line.scope:
             try:
                 shown = partial(certify, self.core.wires, link)
-                async with await open_stream(address, self._tls, shown) as stream:
-                    self.core.dialled(link, time.monotonic())
+                opened = await self._system.open_stream(address, self._tls, shown)
+                async with opened as stream:
+                    self.core.dialled(link, self.now())
                     async with anyio.create_task_group() as pair:
                         pair.start_soon(self._write, stream, line)
                         why = await self._read(link, stream)
                         pair.cancel_scope.cancel()
             except (OSError, QsyncError, UnicodeError, *_BROKEN) as error:
                 why = reason(error)
+        line.out.clear()
+        line.sent.set()
         if self._lines.pop(link, None) is not None:
-            self.core.lost(link, why, time.monotonic())
+            self.core.lost(link, why, self.now())
             self.perform()
 
     async def _read(self, link: int, stream: anyio.abc.ByteStream) -> str:
@@ -167,7 +183,7 @@ class AsyncShell:
                 return HUNG_UP
             except OSError as error:  # of TLS: all others are among those above
                 return reason(said_by_tls(error))
-            self.core.received(link, data, time.monotonic())
+            self.core.received(link, data, self.now())
             self.perform()
 
     async def _write(self, stream: anyio.abc.ByteStream, line: ConnectionOutbox) -> None:
@@ -183,6 +199,7 @@ class AsyncShell:
                 return  # the reader finds out as well
             finally:
                 line.sending = False
+                line.sent.set()
 
 
 def _wake(settled: Iterable[PendingRequest]) -> None:
@@ -259,8 +276,24 @@ async def _connected(
     found = targets.parse(target, tls=tls).logged_in(user, password)
     tls_files.check(found)
     core = Core(found, dice=random.SystemRandom(), direct=direct)
+    async with running(
+        core, timeout=timeout, connect_timeout=connect_timeout, tls=found.tls
+    ) as client:
+        yield client
+
+
+@asynccontextmanager
+async def running(
+    core: Core,
+    *,
+    timeout: float,  # noqa: ASYNC109 - of each call, not of this one
+    connect_timeout: float,
+    tls: ClientTls | None = None,
+    system: AsyncSystem = SYSTEM,
+) -> AsyncGenerator[AsyncClient]:
+    """A client of that core, on that system, once a node has answered it."""
     async with background_tasks() as group:
-        shell = AsyncShell(core, group, tls=found.tls)
+        shell = AsyncShell(core, group, tls=tls, system=system)
         client = AsyncClient(shell, timeout=timeout)
         group.start_soon(shell.keep_time)
         try:

@@ -1,7 +1,8 @@
 """The streams of asynchronous clients: connected, and over TLS where that is wanted."""
 
+import time
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import anyio
 import anyio.abc
@@ -13,12 +14,27 @@ from qsync.lookups import Door
 from qsync.socket_files import named
 from qsync.tls.names import CertifiedName
 
+Certify = Callable[[CertifiedName, bytes], None]
+
+
+class AsyncSystem(Protocol):
+    """The system that an asynchronous client runs on."""
+
+    def now(self) -> float:
+        """Monotonic seconds, as the event loop counts them."""
+
+    async def open_stream(
+        self, address: str, tls: ClientTls | None, certify: Certify
+    ) -> anyio.abc.ByteStream:
+        """Open a stream to the node at that address, as the function of that name."""
+
+
 STAGGER_S: Final = 0.25
 """The delay before the next address of a host is tried beside the earlier ones (RFC 8305)."""
 
 
 async def open_stream(
-    address: str, tls: ClientTls | None, certify: Callable[[CertifiedName, bytes], None]
+    address: str, tls: ClientTls | None, certify: Certify
 ) -> anyio.abc.ByteStream:
     """Open a stream to the node at that address.
 
@@ -76,3 +92,18 @@ async def _connected(doors: Sequence[Door]) -> anyio.abc.SocketStream:
     if won:
         return won[0]
     raise failed[-1]
+
+
+class _Streams:
+    """The real system."""
+
+    now = staticmethod(time.monotonic)
+
+    async def open_stream(
+        self, address: str, tls: ClientTls | None, certify: Certify
+    ) -> anyio.abc.ByteStream:
+        """Open a stream to the node at that address."""
+        return await open_stream(address, tls, certify)
+
+
+SYSTEM: Final[AsyncSystem] = _Streams()
