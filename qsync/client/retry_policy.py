@@ -73,7 +73,10 @@ def for_caller(ask: PendingRequest, error: QsyncError) -> QsyncError:
         return error
     if isinstance(error, OutcomeUnknown):
         error.details.update(_token(ask.request))
-    if not ask.doubted or isinstance(error, OutcomeUnknown | SessionExpired):
+    if isinstance(error, OutcomeUnknown | SessionExpired):
+        error.outcome = Outcome.UNKNOWN  # whatever a node says
+        return error
+    if not ask.doubted:
         return error
     if conclude(_heard(error), doubted=True) is Conclusion.DEFINITE:
         return error

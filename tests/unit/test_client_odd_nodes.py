@@ -6,6 +6,7 @@ import cbor2
 import pytest
 
 from qsync.client import calls, feed, local_sockets, questions, rows, targets
+from qsync.client.numbering import Token
 from qsync.client.pending_request import PendingRequest
 from qsync.client.route import DELAY_MIN_S, HINTS_MAX
 from qsync.errors import (
@@ -17,6 +18,7 @@ from qsync.errors import (
     Overloaded,
     ProtocolError,
     QsyncError,
+    SessionExpired,
 )
 from qsync.wire import limits, replies
 from qsync.wire.frames import frame
@@ -248,3 +250,15 @@ def test_an_unknown_outcome_is_not_made_definite_by_a_record() -> None:
     stage.reply(link, frame(cbor2.dumps([write.id, 21, "?", "unknown", False, "", None, details])))
     stage.pass_time(2)
     assert unknown_of(ask).token == f"{write.session.hex()}:{write.seq}"
+
+
+@pytest.mark.parametrize("number", [OutcomeUnknown.number, SessionExpired.number])
+@pytest.mark.parametrize("outcome", ["rolled_back", "committed"])
+def test_what_is_unknown_by_its_name_is_unknown(number: int, outcome: str) -> None:
+    stage = Stage("a:1", direct=True)
+    link = opened_directly(stage)
+    token = Token(b"elsewhere", 1)
+    ask = stage.core.resolve(token, now=stage.now, deadline=stage.now + 1)
+    (write,) = stage.heard(link)
+    stage.reply(link, frame(cbor2.dumps([write.id, number, "?", outcome, False, "", None, {}])))
+    assert error_of(ask).outcome is Outcome.UNKNOWN
