@@ -157,6 +157,7 @@ class Client(CoreClient):
         self._lock = threading.RLock()
         self._busy = False
         self._connected = True
+        self._leaving = False
         self._readers = weakref.WeakSet[Client]()
 
     def __enter__(self) -> Self:
@@ -170,13 +171,14 @@ class Client(CoreClient):
     def close(self) -> None:
         """Say goodbye and close all connections, also those of feeds.
 
-        A call of another thread that is under way ends first.
+        A call of another thread that is under way ends first. One of this thread, which a signal
+        has interrupted to close the client, is ended as soon as nothing is half done.
         """
         self.closed = True  # before the lock, which a feed that asks again and again hardly leaves
         with self._lock:
-            if self._connected:
-                self._connected = False
-                self._pump.close()
+            self._leaving = True
+            if not self._busy or self._pump.at_rest:
+                self._leave()
             readers = list(self._readers)
         for reader in readers:
             reader.close()
@@ -227,6 +229,7 @@ class Client(CoreClient):
         self._busy = False
         self._lock = threading.RLock()  # a thread that is not here may hold the other one
         self._pump.hang_up()
+        self._pump.at_rest = True  # nobody goes on with what is half done
 
     def _settle(self, ask: PendingRequest) -> None:
         if ask.settled:
@@ -237,13 +240,24 @@ class Client(CoreClient):
         if self.closed and not ask.settled:
             # Of the process that forked this one, or of a client that is about to be closed.
             raise retry_policy.closed(ask, inflight=True)
-        self._pump.until(lambda: ask.settled)
+        self._pump.until(lambda: ask.settled or self._leaving)
+        if not ask.settled:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Say goodbye, unless it was said; who waits is told so."""
+        if self._connected:
+            self._connected = False
+            self._pump.close()
 
     def _flush(self) -> None:
         self._turn(self._pump.flush)
 
     def _turn(self, act: Callable[[], T]) -> T:
-        """Do something that no other call may come between; the interrupted one begins anew."""
+        """Do something that no other call may come between; the interrupted one begins anew.
+
+        If that is interrupted, too, the next call does it.
+        """
         with self._lock:
             if self._busy:  # of this thread, for it has the lock
                 raise ConfigError(
@@ -251,17 +265,25 @@ class Client(CoreClient):
                     hint="where a signal calls, use a client of its own, or note it for later",
                 )
             self._busy = True
-            self._pump.at_rest = False
             try:
-                return act()
+                if not self._pump.at_rest:
+                    self._pump.restart()
+                self._pump.at_rest = False
+                found = act()
             except QsyncError:
+                self._pump.at_rest = True
                 raise
             except BaseException:
                 if not self._pump.at_rest:
                     self._pump.restart()
                 raise
+            else:
+                self._pump.at_rest = True
+                return found
             finally:
                 self._busy = False
+                if self._leaving and self._pump.at_rest:
+                    self._leave()
 
     def _begin(
         self,

@@ -182,8 +182,9 @@ class ClientLinks:
     def close(self, link: ClientLink) -> None:
         """Close it now."""
         if link.phase is not ConnectionPhase.CLOSED:
-            link.phase = ConnectionPhase.CLOSED
+            # In this order: what a signal leaves among the links is not closed.
             self._links.pop(link.id, None)
+            link.phase = ConnectionPhase.CLOSED
             self.effects.append(Close(link.id))
         if self.home is link:
             self.home = None

@@ -142,6 +142,7 @@ class Pump:
         self._sockets, self._plain, self._links, self._unsent = {}, {}, {}, {}
         self._lookups, self._dialling, self._addresses = {}, {}, {}
         self.core.restart(self._now())
+        self.at_rest = True
 
     def hang_up(self) -> None:
         """Close all sockets without a word on them: those of a forked process are its parent's."""

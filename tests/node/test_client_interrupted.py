@@ -7,7 +7,9 @@ import pytest
 
 import qsync
 from qsync.client import calls, operations
-from qsync.errors import ConfigError
+from qsync.client.closed import ClientClosed
+from qsync.client.pump import Pump
+from qsync.errors import ConfigError, OutcomeUnknown, QsyncError
 from tests.node.test_client_shells import serving
 from tests.unit.interruptions import at_line, interrupt
 
@@ -60,3 +62,48 @@ def test_a_call_by_a_signal_in_the_middle_of_another_one_is_refused() -> None:
                 break
             assert db.space("s").get(place) == [place]
         assert refused > answered > 0
+
+
+def test_wherever_what_begins_anew_is_interrupted_as_well_the_next_call_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ctrl-C is pressed twice. The next call waited for ever: it had no sockets to wait for."""
+    again = itertools.count(1)
+    restart = Pump.restart
+
+    def interrupted(pump: Pump) -> None:
+        if at_line(next(again) % 45, lambda: restart(pump), interrupt):
+            raise KeyboardInterrupt
+
+    with serving() as (server,):
+        for place in itertools.count(1, 13):
+            with qsync.connect(server.address, timeout=5.0) as db:
+                with monkeypatch.context() as patch:
+                    patch.setattr(Pump, "restart", interrupted)
+                    more = at_line(place, lambda: db.space("s").replace([1]), interrupt)
+                db.space("s").replace([2, place])
+                assert db.space("s").get(2) == [2, place]
+            if not more:
+                break
+    assert place > 500
+
+
+def test_a_client_that_a_signal_closes_in_the_middle_of_a_call_ends_that_call() -> None:
+    ended: set[type[QsyncError]] = set()
+    with serving() as (server,):
+        for place in itertools.count(1, 11):
+            db = qsync.connect(server.address, timeout=5.0)
+
+            def put(db: qsync.Client = db) -> None:
+                try:
+                    db.space("s").replace([1])
+                except QsyncError as error:
+                    ended.add(type(error))
+
+            more = at_line(place, put, db.close)
+            db.close()
+            assert repr(db).endswith("closed>")
+            if not more:
+                break
+    assert place > 500
+    assert {ClientClosed, OutcomeUnknown} <= ended
