@@ -17,10 +17,11 @@ from qsync.client.aio import AsyncClient, running
 from qsync.client.core import Core
 from qsync.client.security import ClientTls
 from qsync.client.streams import Certify
-from qsync.wire import requests
+from qsync.wire import replies, requests
 from qsync.wire.connection_states import ConnectionState
 from qsync.wire.frames import Frames
 from qsync.wire.session import Acceptor, Greeting
+from qsync.wire.verbs import ChangesRequest, Request, WatchRequest
 from tests.node.test_client_shells import Server, Store
 
 ADDRESS: Final = "n1:1"
@@ -91,6 +92,17 @@ class MemoryNode(Server):
         self.streams.append(MemoryStream(near))
         self._nursery.start_soon(self._talk, far)
         return self.streams[-1]
+
+    @override
+    def _reply(self, request: Request) -> bytes | None:
+        match request:
+            case ChangesRequest(id, after):
+                upto = (after or 0) + 1
+                return replies.reply(id, [[upto, 1, upto, 1, 0.5, []]], upto, upto, 512)
+            case WatchRequest(id, _, known):
+                return replies.reply(id, known + 1 if isinstance(known, int) else 1)
+            case _:
+                return super()._reply(request)
 
     async def _talk(self, stream: trio.abc.Stream) -> None:
         greeting = Greeting(cluster="c", instance="i", replica=Replica(1), name="n")

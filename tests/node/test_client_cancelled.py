@@ -86,7 +86,19 @@ async def status(db: AsyncClient) -> None:
     await db.status()
 
 
-CALLERS = [put, transaction, trial, atomic, count, many, status]
+async def watch(db: AsyncClient) -> None:
+    feed = db.watch("s", after=0)
+    for index in (1, 2, 3):
+        assert (await anext(feed)).index == index
+
+
+async def watch_key(db: AsyncClient) -> None:
+    values = db.watch_key("box.status")
+    assert await anext(values) == 1
+    assert await values.within(3.0) == 2
+
+
+CALLERS = [put, transaction, trial, atomic, count, many, status, watch, watch_key]
 
 
 @pytest.mark.parametrize("caller", CALLERS)
