@@ -1,13 +1,21 @@
 """Whatever nodes say, every call of a client ends in time, and what it says of a write is true."""
 
+from collections.abc import Awaitable, Callable
+
 import pytest
+import trio
+import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qsync.client.aio import AsyncClient
+from qsync.errors import QsyncError
 from qsync.wire.frames import frame
+from qsync.wire.verbs import Request
 from tests.examples import scaled
 from tests.fuzz import hostile
 from tests.fuzz.any_node import Company
+from tests.node.memory_nodes import in_memory
 
 LONG = 20_000
 STEPS = ["ask", "ask", *["write"] * 3, "resolve", "time", "garbage", "hang up"]
@@ -71,3 +79,75 @@ def test_whatever_nodes_say_calls_end_in_time_and_tell_the_truth(data: st.DataOb
 @settings(max_examples=LONG)
 def test_the_same_many_times(data: st.DataObject) -> None:
     live(data)
+
+
+async def follow(db: AsyncClient) -> None:
+    feed = db.watch("s", after=0)
+    for _ in range(3):
+        await anext(feed)
+
+
+async def listen(db: AsyncClient) -> None:
+    values = db.watch_key("box.status")
+    for _ in range(3):
+        await anext(values)
+
+
+async def commit(db: AsyncClient) -> None:
+    async with db.transaction() as tx:
+        await tx.space("s").get(1)
+        tx.space("s").replace([1])
+
+
+PROGRAMS: dict[str, Callable[[AsyncClient], Awaitable[object]]] = {
+    "put": lambda db: db.space("s").replace([1]),
+    "many": lambda db: db.space("s").replace_many([[1], [2], [3]]),
+    "get": lambda db: db.space("s").get(1),
+    "count": lambda db: db.space("s").count(),
+    "status": lambda db: db.status(),
+    "next value": lambda db: db.schema.next_value("q"),
+    "info": lambda db: db.info("id"),
+    "consumers": lambda db: db.consumers.list(),
+    "register": lambda db: db.consumers.register("c"),
+    "users": lambda db: db.users.list(),
+    "promote": lambda db: db.promote(timeout=1.0),
+    "commit": commit,
+    "follow": follow,
+    "listen": listen,
+}
+SAID = st.one_of(st.sampled_from(["good", "nothing", "end"]), GARBAGE, hostile.VALUES)
+
+
+@given(st.lists(st.sampled_from(sorted(PROGRAMS)), min_size=1, max_size=6), st.data())
+@settings(max_examples=scaled(60))
+def test_whatever_a_node_says_a_program_meets_errors_of_the_library_only(
+    names: list[str], data: st.DataObject
+) -> None:
+    async def program() -> None:
+        async with in_memory(timeout=3.0) as (node, db):
+            honest = node.answer
+
+            def answer(request: Request) -> bytes | None:
+                match said := data.draw(SAID):
+                    case "good":
+                        return honest(request)
+                    case "nothing" | "end":
+                        return b"" if said == "nothing" else None
+                    case bytes():
+                        return said
+                    case _:
+                        return frame(hostile.dumps([request.id, 0, said]))
+
+            for name in names:
+                begun, node.answer = trio.current_time(), answer
+                try:
+                    await PROGRAMS[name](db)
+                except QsyncError:
+                    pass
+                assert trio.current_time() - begun <= 15.0  # five calls of three seconds
+            node.answer = honest  # it was started again, so its connections have ended
+            for stream in node.streams:
+                await stream.aclose()
+            await db.space("s").replace([9])
+
+    trio.run(program, clock=trio.testing.MockClock(autojump_threshold=0))

@@ -1,7 +1,7 @@
 """A node in memory, on the clock of Trio: what an async client has instead of sockets in tests."""
 
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -75,6 +75,8 @@ class MemoryNode(Server):
         """It hears, and neither does nor says anything."""
         self.deaf = False
         """It does not read, either."""
+        self.answer: Callable[[Request], bytes | None] = self._answer
+        """What it says to a request; None: it hangs up."""
         self._nursery = nursery
 
     @property
@@ -118,7 +120,7 @@ class MemoryNode(Server):
                             continue
                         request = requests.decode(payload)
                         self.heard.append(request)
-                        answer = None if self.mute else self._answer(request)
+                        answer = None if self.mute else self.answer(request)
                         if answer is not None:
                             await stream.send_all(answer)
                         elif not self.mute:
