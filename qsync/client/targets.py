@@ -118,7 +118,7 @@ def of_network(address: str) -> str:
     admin there.
     """
     if address.strip().startswith(local_sockets.SCHEME):
-        raise ConfigError(f"{address!r:.80} is no address of the network")
+        raise ConfigError(f"{address!r:.80} is not an address of the network")
     return normal(address)
 
 
