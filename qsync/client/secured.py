@@ -1,7 +1,6 @@
 """A client's sockets and streams over TLS; imported where TLS is spoken, and nowhere else."""
 
 import ssl
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -18,12 +17,10 @@ from qsync.tls import binding, files, names
 from qsync.tls.channel import TlsSocket
 from qsync.tls.errors import TlsFailed
 from qsync.tls.files import State, TlsFiles, said_by_tls
-from qsync.tls.names import Bearer, CertifiedName
+from qsync.tls.names import Bearer, CertifiedName, Certify
 from qsync.tls.plain import StreamSocket
 
 _CONTEXTS_MAX: Final = 16
-Certify = Callable[[CertifiedName, bytes], None]
-"""Gets the name in the certificate of a node, and the channel binding."""
 
 
 class DialledTlsStream(TLSStream):

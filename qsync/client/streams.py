@@ -1,7 +1,7 @@
 """The streams of asynchronous clients: connected, and over TLS where that is wanted."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 import anyio
@@ -12,9 +12,7 @@ from qsync.client import local_sockets, targets
 from qsync.client.security import ClientTls
 from qsync.lookups import Door
 from qsync.socket_files import named
-from qsync.tls.names import CertifiedName
-
-Certify = Callable[[CertifiedName, bytes], None]
+from qsync.tls.names import Certify
 
 
 class AsyncSystem(Protocol):

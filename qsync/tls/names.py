@@ -4,7 +4,7 @@
 one authority may serve several clusters, and no certificate of the one opens another.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -36,6 +36,10 @@ class CertifiedName:
     def uri(self) -> str:
         """As it stands in the certificate."""
         return f"{SCHEME}{self.cluster}/{self.bearer}/{quote(self.name, safe='')}"
+
+
+Certify = Callable[[CertifiedName, bytes], None]
+"""Gets the name in the certificate of a node, and the channel binding."""
 
 
 def parse(uri: str) -> CertifiedName | None:

@@ -16,7 +16,7 @@ from qsync.client import targets
 from qsync.client.aio import AsyncClient, running
 from qsync.client.core import Core
 from qsync.client.security import ClientTls
-from qsync.client.streams import Certify
+from qsync.tls.names import Certify
 from qsync.wire import replies, requests
 from qsync.wire.connection_states import ConnectionState
 from qsync.wire.frames import Frames
