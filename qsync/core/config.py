@@ -62,6 +62,8 @@ class CoreConfig:
     append_window_bytes: int = 32 << 20
     recent_bytes_max: int = 8 << 20
     confirm_delay: float = 0.01
+    read_patience: float = 0.01
+    """If those that a leader asked for a read are silent for this long, it asks everybody."""
     disk_retry_delay: float = 0.5
     replace: str = core_options.REPLACE.default
     """`auto`: a leader replaces a voter that returns with a new directory (membership.md M5 b)."""

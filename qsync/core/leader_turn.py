@@ -3,16 +3,18 @@
 from qsync.core.leader import Leader
 from qsync.core.ready import TimerKind
 from qsync.core.replica_state import ReplicaState
+from qsync.core.rounds import HeartbeatRounds
 
 
 class LeaderTurn:
-    """The leader's work, with its timers for a CONFIRM and for transactions that wait too long."""
+    """The leader's work, with its timers for a CONFIRM and for reads and transactions that wait."""
 
     def __init__(self, state: ReplicaState) -> None:
         self._state = state
         self._synchro_armed = False
         self._confirm_armed = False
         self._confirm_now = False
+        self._watched_round: int | None = None
 
     def serve(self, leader: Leader) -> None:
         """Send and append everything that this leadership has to now."""
@@ -23,9 +25,11 @@ class LeaderTurn:
             self._record_confirm(leader)
         self._confirm_now = False
         if leader.established:
-            if leader.rounds.reads.wants_round:
-                leader.begin_round(state.out.send)
-            for done in leader.rounds.settle():
+            rounds = leader.rounds
+            if rounds.reads.wants_round:
+                rounds.start_read_round(state.out.send, promoted_at=leader.promoted_at)
+                self._watch_reads(rounds)
+            for done in rounds.settle():
                 state.answer(done.ticket)
         leader.replicate(state.out.send)
         self._watch_synchro(leader)
@@ -51,7 +55,23 @@ class LeaderTurn:
             due = replicated_log.limbo.born + config.synchro_timeout
             self._state.out.arm(TimerKind.SYNCHRO, max(0.001, due - replicated_log.now))
 
+    def _watch_reads(self, rounds: HeartbeatRounds) -> None:
+        if self._watched_round is None and rounds.oldest_of_few is not None:
+            self._watched_round = rounds.oldest_of_few
+            self._state.out.arm(TimerKind.READS, self._state.config.read_patience)
+
     # -- timers
+
+    def reads_timer(self) -> None:
+        """Ask all followers if those that were asked for a read do not answer."""
+        leader, watched = self._state.leader, self._watched_round
+        self._watched_round = None
+        if leader is None or watched is None:
+            return
+        oldest = leader.rounds.oldest_of_few
+        if oldest is not None and oldest <= watched:
+            leader.begin_round(self._state.out.send)
+        self._watch_reads(leader.rounds)
 
     def confirm_timer(self) -> None:
         """Record what is confirmed: no batch came to carry the CONFIRM."""

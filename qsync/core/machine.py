@@ -254,6 +254,8 @@ class Machine:
                 self.turn.synchro_timer()
             case TimerKind.CONFIRM:
                 self.turn.confirm_timer()
+            case TimerKind.READS:
+                self.turn.reads_timer()
             case TimerKind.DISK:
                 self.disk.retry()
             case _ if kind in TIMERS:

@@ -31,6 +31,11 @@ class LeaderReads:
         """Whether a read waits for a round that has not begun."""
         return bool(self._parked)
 
+    @property
+    def oldest_round(self) -> int | None:
+        """The oldest round that reads wait for. None: they wait for none that has begun."""
+        return self._in_round[0][0] if self._in_round else None
+
     def start_round(self) -> int:
         """Begin a round; every noted read waits for it."""
         self.round += 1

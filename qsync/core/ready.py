@@ -26,6 +26,7 @@ class TimerKind(StrEnum):
     HEARTBEAT = "heartbeat"
     SYNCHRO = "synchro"
     CONFIRM = "confirm"
+    READS = "reads"
     DISK = "disk"
     CHANGE = "change"
 

@@ -1,6 +1,6 @@
 """Heartbeat rounds of one leadership: which voters still follow, and which reads that allows."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from election.messages import Index, Replica, Term
 from qsync.core.config import LEASE_SHARE, CoreConfig
@@ -34,12 +34,36 @@ class HeartbeatRounds:
         self._followers = followers
         self._term = term
         self._began: dict[int, float] = {}
+        self._asked_all = 0
         self._answered: dict[Replica, int] = {}
         self._lease_until: dict[Replica, float] = {}
         self._wanted_until = float("-inf")
 
     def start_round(self, send: Send, *, promoted_at: Index) -> None:
-        """Ask all followers whether they still follow; admit recovering ones that have caught up.
+        """Ask all followers whether they still follow; admit recruits that have caught up."""
+        self._asked_all = self._ask(self._followers.values(), send, promoted_at)
+
+    def start_read_round(self, send: Send, *, promoted_at: Index) -> None:
+        """Ask only as many voters as a quorum takes, those that were the quickest of late.
+
+        All, while a round that asked all is under way: then it is not known who answers. And all
+        while promises are requested, so that a lease rests on every one that it can.
+        """
+        few = self.answered() >= self._asked_all and not self._wants_promises
+        quickest = self._quickest() if few else None
+        if quickest is None:
+            self.start_round(send, promoted_at=promoted_at)
+        else:
+            self._ask(quickest, send, promoted_at)
+
+    @property
+    def oldest_of_few(self) -> int | None:
+        """The oldest round that asked only the quickest voters and that a read waits for."""
+        oldest = self.reads.oldest_round
+        return None if oldest is None or oldest <= self._asked_all else oldest
+
+    def _ask(self, followers: Iterable[Progress], send: Send, promoted_at: Index) -> int:
+        """Begin a round; return its number.
 
         A recruit lost a part of its log, and nothing but acks with it: term and vote are intact.
         It needs our whole log of a moment after its hello (membership.md M5): an ack that it forgot
@@ -49,7 +73,7 @@ class HeartbeatRounds:
         replicated_log = self._replicated_log
         round_ = self.reads.start_round()
         self._began[round_] = replicated_log.now
-        for progress in self._followers.values():
+        for progress in followers:
             if not progress.connected:
                 continue
             reach = max(progress.hello_at, promoted_at)
@@ -63,10 +87,22 @@ class HeartbeatRounds:
                     round=round_,
                     matched=progress.match,
                     confirmed=carried(replicated_log, progress.match),
-                    promise=replicated_log.now < self._wanted_until,
+                    promise=self._wants_promises,
                     admit=progress.membership is Membership.RECRUIT and caught_up,
                 ),
             )
+        return round_
+
+    def _quickest(self) -> list[Progress] | None:
+        """Return the voters that make a quorum with this node; None if too few ever answered.
+
+        Who answered the newest round comes first, and of those of one round the first to answer.
+        """
+        needed = self._majority - self.config.votes
+        newest_first = sorted(self._answered.items(), key=_by_round, reverse=True)
+        known = [self._followers.get(follower) for follower, _ in newest_first]
+        voters = [each for each in known if each is not None and each.counts and each.connected]
+        return voters[:needed] if len(voters) >= needed else None
 
     def heard(self, follower: Replica, round_: int, *, promised_s: float) -> None:
         """Take a follower's answer to a round, with the length of its promise.
@@ -76,6 +112,8 @@ class HeartbeatRounds:
         (membership.md M11 a).
         """
         if round_ > self._answered.get(follower, 0):
+            # Put behind those who answered before: the order of the keys is the order of answers.
+            self._answered.pop(follower, None)
             self._answered[follower] = round_
             until = self.rests_until(round_, promised_s)
             if until is not None:
@@ -127,5 +165,13 @@ class HeartbeatRounds:
         return quorumth(times, self._majority)
 
     @property
+    def _wants_promises(self) -> bool:
+        return self._replicated_log.now < self._wanted_until
+
+    @property
     def _majority(self) -> int:
         return len(self.config.voters) // 2 + 1
+
+
+def _by_round(answer: tuple[Replica, int]) -> int:
+    return answer[1]

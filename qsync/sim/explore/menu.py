@@ -148,6 +148,8 @@ class ActionMenu:
             found.append(("", ExplorerAct(me, "fire", Alarm(TimerKind.CONFIRM, 0.0))))
         if TimerKind.SYNCHRO in host.armed and host.replicated_log.limbo.queue:
             found.append(("rollbacks", ExplorerAct(me, "fire", Alarm(TimerKind.SYNCHRO, 0.0))))
+        if TimerKind.READS in host.armed:  # it begins a round as a heartbeat does
+            found.append(("heartbeats", ExplorerAct(me, "fire", Alarm(TimerKind.READS, 0.0))))
         if TimerKind.DISK in host.armed:
             found.append(("", ExplorerAct(me, "fire", Alarm(TimerKind.DISK, 0.0))))
         due = [kind for kind in _OPERATIONS if kind in host.armed]
