@@ -24,7 +24,7 @@ from qsync.sim.longlife.drawing import draw, draw_period
 from qsync.sim.longlife.passing import pass_time
 from qsync.sim.longlife.recovery import Recoveries
 from qsync.sim.plan import Plan
-from qsync.sim.run import Run, calm_down, come_to_rest, reported, told
+from qsync.sim.run import Run, calm_down, come_to_rest, reported, rest_budget, told
 from qsync.sim.swarm import Swarm
 from qsync.sim.world import World
 
@@ -112,8 +112,18 @@ class LongLife:
         pass_time(world, max(0.0, min(self._period_s, left)))
         calm_down(world)
         pass_time(world, self._night_s)
+        self._let_leader_finish()
         self._bounds.check()
         self._recoveries.end_period()
+
+    def _let_leader_finish(self) -> None:
+        """Wait for what the leader writes by itself now and then, as when a session expires."""
+        world = self.world
+        end = world.clockwork.now + rest_budget(world)
+        while world.clockwork.now < end and any(
+            each.core.machine.replicated_log.limbo.queue for each in world.nodes
+        ):
+            world.step()
 
     def _begin(self, drawn: Swarm, *, first: bool) -> None:
         """Start other clients, with empty spaces; then faults with these parameters."""
