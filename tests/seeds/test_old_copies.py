@@ -89,8 +89,14 @@ def back_among_those_who_lack_what_it_acked(seed: int) -> Putting:
 def back_before_the_leader_that_it_acked_to(seed: int) -> Putting:
     """It was copied in its present life, so nobody knows of a later one: but it has acked more."""
     story = Putting(seed)
+
+    def put_back_under_its_leader() -> None:
+        leads = story.leader.leads  # nobody else knows what it acked
+        story.put_back()
+        story.told = story.told and leads
+
     story.at(COPIED_S, story.take)
-    story.at(BACK_S, story.put_back)
+    story.at(BACK_S, put_back_under_its_leader)
     return story
 
 
