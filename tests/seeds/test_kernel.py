@@ -42,13 +42,11 @@ BUDGETS = {
 }
 
 SELDOM = {
-    "under_way_undoubted": 1610,
-    "answered_forgotten": 188,
-    "unknown_forgotten": 3068,
+    "answered_forgotten": 25,
     "told_remembered": 13,
     "left_read_repeated": 141,
     "left_write_sent": 13,
-    "left_renumbered": 96,
+    "left_renumbered": 267,
     "left_number_reused": 25,
     "left_transaction_committed": 25,
     "left_commit_denied": 25,
@@ -56,6 +54,8 @@ SELDOM = {
 }
 """A whole run of this seed notices it."""
 IN_A_CROWD = "no_turn_limit"
+IN_DOUBT = {"under_way_undoubted", "unknown_forgotten"}
+"""A play of one client notices these (tests/unit/test_client_doubts.py)."""
 UNNOTICED = {"silence_unnoticed", "client_in_any_cluster", *mutants.LIFELONG}
 
 
@@ -134,6 +134,7 @@ def test_the_page_has_every_mutant_of_node_and_client_and_its_budget() -> None:
         *BUDGETS,
         *SELDOM,
         IN_A_CROWD,
+        *IN_DOUBT,
         *UNNOTICED,
         *of_retention,
     }

@@ -1,5 +1,8 @@
 """What a client asks, and concludes, of a write of which another attempt may be done."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from qsync.client import calls, operations
@@ -18,6 +21,7 @@ from qsync.errors import (
     SessionExpired,
     Unavailable,
 )
+from qsync.sim.kernel import mutants
 from qsync.wire.verbs import WriteFlags, WriteRequest
 from tests.unit.test_client_core import TOKEN, Stage, error_of, write_of
 
@@ -261,3 +265,50 @@ def test_who_is_sent_to_a_leader_that_takes_no_clients_is_told_what_was_met_ther
     met = "; at b:1, where the leader is: reset"
     assert error_of(read).message == f"b leads{met}"
     assert error_of(doubted).message.endswith(f"; the last attempt met NOT_LEADER{met}")
+
+
+def staged(mutant: str) -> Stage:
+    """A client with that broken rule, or with none."""
+    stage = Stage("a:1")
+    program: Any = SimpleNamespace(core=stage.core)
+    if mutant:
+        mutants.CLIENTS[mutant](program)
+    return stage
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("mutant", ["", "under_way_undoubted"])
+def test_a_refusal_decides_nothing_while_its_write_is_asked_for(mutant: str) -> None:
+    stage = staged(mutant)
+    link = stage.opened()
+    write = stage.put()
+    first = write_of(stage.heard(link))
+    token = Token(first.session, first.seq)
+    asked = stage.core.resolve(token, now=stage.now, deadline=stage.now + 10)
+    second = write_of(stage.heard(link))
+    stage.refuse(link, first, Conflict("no"))
+    stage.commit(link, second)
+    assert asked.error is None
+    said = write.error is not None and write.error.outcome is Outcome.ROLLED_BACK
+    assert said is bool(mutant)
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("mutant", ["", "unknown_forgotten"])
+def test_what_a_caller_may_ask_for_is_kept_when_it_was_asked_for_in_vain(mutant: str) -> None:
+    stage = staged(mutant)
+    link = stage.opened()
+    write = stage.put()
+    stage.core.numbering.note_token_known(write)
+    first = write_of(stage.heard(link))
+    token = Token(first.session, first.seq)
+    asked = stage.core.resolve(token, now=stage.now, deadline=stage.now + 0.2)
+    stage.heard(link)
+    stage.pass_time(0.3)
+    assert isinstance(error_of(asked), OutcomeUnknown)
+    stage.commit(link, first)
+    assert write.error is None
+    stage.put()
+    later = write_of(stage.heard(link))
+    forgotten = later.low > first.seq
+    assert forgotten is bool(mutant)
