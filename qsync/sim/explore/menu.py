@@ -148,8 +148,7 @@ class ActionMenu:
             found.append(("", ExplorerAct(me, "fire", Alarm(TimerKind.CONFIRM, 0.0))))
         if TimerKind.SYNCHRO in host.armed and host.replicated_log.limbo.queue:
             found.append(("rollbacks", ExplorerAct(me, "fire", Alarm(TimerKind.SYNCHRO, 0.0))))
-        if TimerKind.READS in host.armed:  # it begins a round as a heartbeat does
-            found.append(("heartbeats", ExplorerAct(me, "fire", Alarm(TimerKind.READS, 0.0))))
+        found += _round_for_reads(host)
         if TimerKind.DISK in host.armed:
             found.append(("", ExplorerAct(me, "fire", Alarm(TimerKind.DISK, 0.0))))
         due = [kind for kind in _OPERATIONS if kind in host.armed]
@@ -229,6 +228,13 @@ class ActionMenu:
                 for delivery in (Delivery(sender, message, each, instance),)
             ])  # fmt: skip
         return found
+
+
+def _round_for_reads(host: ExploredNode) -> list[tuple[str, ExplorerAct]]:
+    """What asks everybody, as a heartbeat does, because the voters that were asked are silent."""
+    if TimerKind.READS not in host.armed:
+        return []
+    return [("heartbeats", ExplorerAct(host.me, "fire", Alarm(TimerKind.READS, 0.0)))]
 
 
 def _kind(act: ExplorerAct) -> int:
