@@ -67,11 +67,11 @@ def for_caller(ask: PendingRequest, error: QsyncError) -> QsyncError:
 
     That goes for what a node said as well as for what was found here: that nobody answered,
     that there is no leader, that the user may not come in. All of that is about the last attempt.
-    An unknown outcome has the token.
+    An unknown outcome has the token, unless only another cluster can tell, which knows no such one.
     """
     if ask.kind is not RetryKind.WRITE:
         return error
-    if isinstance(error, OutcomeUnknown):
+    if isinstance(error, OutcomeUnknown) and SUPERSEDED_BY not in error.details:
         error.details.update(_token(ask.request))
     if isinstance(error, OutcomeUnknown | SessionExpired):
         error.outcome = Outcome.UNKNOWN  # whatever a node says
