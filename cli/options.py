@@ -127,14 +127,16 @@ def json_option(command: Callable[P, R]) -> Callable[P, R]:
     )(wrapped)
 
 
-def timeout_option(default: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """`--timeout`, for the whole command."""
+def timeout_option(
+    default: str, of: str = "Time limit."
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """`--timeout`, for the whole command; `of`: what it limits, where it is something else."""
     return click.option(
         "--timeout",
         type=Duration(),
         default=default,
         show_default=True,
-        help="Time limit.",
+        help=of,
     )
 
 

@@ -12,7 +12,7 @@ from admin.lab import lab
 from cli import targets
 from cli.examples import examples
 from cli.exits import NoFile
-from cli.options import Duration, json_option
+from cli.options import Duration, json_option, timeout_option
 from cli.output import document, say, style
 from cli.render.bars import bars
 from qsync.disk_errors import NO_ROOM
@@ -75,13 +75,7 @@ _BAR_ENTRIES_MIN = 10_000
     show_default=True,
     help="With --sample: how often each is asked.",
 )
-@click.option(
-    "--timeout",
-    type=Duration(),
-    default="30s",
-    show_default=True,
-    help="Time limit of each answer of a node.",
-)
+@timeout_option("30s", "Time limit of each answer of a node.")
 @click.option(
     "--redact",
     is_flag=True,

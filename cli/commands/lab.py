@@ -23,7 +23,7 @@ from cli import targets
 from cli.commands.faults import fault
 from cli.commands.links import cut, heal, links, slow
 from cli.examples import examples
-from cli.options import Duration, json_option, set_options
+from cli.options import json_option, set_options, timeout_option
 from cli.output import document, say, style, text
 from cli.render.lab import line_of, row_of, state_of
 from qsync.default_port import DEFAULT_PORT
@@ -84,13 +84,7 @@ def _options(command: click.Command) -> None:
     metavar="OPTION=VALUE",
     help="An option of every node, such as election.timeout=300ms. Repeatable.",
 )
-@click.option(
-    "--timeout",
-    type=Duration(),
-    default="15s",
-    show_default=True,
-    help="How long to wait for a leader.",
-)
+@timeout_option("15s", "How long to wait for a leader.")
 @click.option(
     "--direct", is_flag=True, help="No proxy between the nodes: faster, but links cannot be cut."
 )
@@ -220,13 +214,7 @@ def kill(*, node: str, kind: str, name: str, directory: Path | None) -> None:
 
 @lab.command(epilog="Example: qsync lab start n1")
 @click.argument("node")
-@click.option(
-    "--timeout",
-    type=Duration(),
-    default="15s",
-    show_default=True,
-    help="How long to wait until it answers.",
-)
+@timeout_option("15s", "How long to wait until it answers.")
 def start(*, node: str, timeout: float, name: str, directory: Path | None) -> None:
     """Start one node again, and wait until it answers and has joined."""
     found = _load(name, directory)
@@ -244,13 +232,7 @@ def start(*, node: str, timeout: float, name: str, directory: Path | None) -> No
         "qsync lab add", "# with the address that it prints", "qsync member add 127.0.0.1:14213"
     )
 )
-@click.option(
-    "--timeout",
-    type=Duration(),
-    default="15s",
-    show_default=True,
-    help="How long to wait until it answers.",
-)
+@timeout_option("15s", "How long to wait until it answers.")
 def add(*, timeout: float, name: str, directory: Path | None) -> None:
     """Create and start one more node, which is not a member yet.
 
