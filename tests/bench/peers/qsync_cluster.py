@@ -27,6 +27,8 @@ PACKAGES = ("election", "qsync", "admin", "cli")
 DEFAULTS = {"election.timeout": "5s", "replication.timeout": "1s", "node.events": "false"}
 """A node's own: a lab's are quicker to elect, and write down what the checker wants."""
 SPACE = "filled"
+PROMISE_S = 2.0
+"""A node that has just started may have promised its vote, and gives it to nobody for so long."""
 FILL_ROWS = 5_000
 
 
@@ -42,6 +44,8 @@ class QsyncCluster(PeerCluster):
         self._python = python
         self._env = {"PYTHONPATH": str(tree), "PYTHONSAFEPATH": "1"}
         self._lab: labs.Lab | None = None
+        self._started_at = 0.0
+        """When the last of its nodes had started; by the monotonic clock, in seconds."""
 
     def version(self) -> str:
         """Of the program, with its form."""
@@ -55,6 +59,7 @@ class QsyncCluster(PeerCluster):
         )
         self.nodes = [self._spawn_node(node) for node in self._lab.nodes]
         wait_until(lambda: self._leader() >= 0, START_S, f"qsync elects; {self.logged('n1.log')}")
+        self._started_at = time.monotonic()
 
     def measure(self, workload: PeerWorkload, seconds: float) -> Measured:
         """One run. Raises PeerFailed."""
@@ -92,6 +97,7 @@ class QsyncCluster(PeerCluster):
             _make_space(client)
             client.space(SPACE).replace([b"f", b"x"])
             led = self._leader()
+            time.sleep(max(0.0, self._started_at + PROMISE_S - time.monotonic()))
             kill(self.nodes[led])
             begin = time.monotonic()
             client.space(SPACE).replace([b"f", b"x"])
@@ -99,6 +105,7 @@ class QsyncCluster(PeerCluster):
         assert self._lab is not None
         self.nodes[led] = self._spawn_node(self._lab.nodes[led])
         wait_until(lambda: self._reads(led), START_S, "qsync is whole again")
+        self._started_at = time.monotonic()
         return took
 
     def fill(self, keys: int) -> None:
