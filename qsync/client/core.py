@@ -16,7 +16,7 @@ from typing import Final
 from qsync.client import numbering, operations, request_frames, response_timeout, retry_policy
 from qsync.client.effects import ClientReady
 from qsync.client.link import ClientLink, ConnectionPhase
-from qsync.client.links import ClientLinks, drop_all, excuse
+from qsync.client.links import ClientLinks, close_idle, drop_all, excuse
 from qsync.client.numbering import Numbering, SessionStanding, Token
 from qsync.client.pending_request import (
     Observe,
@@ -185,9 +185,8 @@ class Core:
             link.word_by = response_timeout.word_after(link, now)
         except QsyncError as error:
             self._broken(link, error, now)
-        idle = not link.inflight and link.phase is ConnectionPhase.READY
-        if idle and link is not self.wires.home:
-            self.wires.close(link)
+        if shaking or link is not self.wires.home:
+            close_idle(self.wires, asked=bool(self._asks))
         self._pump(now)
 
     def lost(self, id: int, why: str, now: float) -> None:
@@ -253,8 +252,9 @@ class Core:
             return
         if ask.kind is RetryKind.STATUS:
             self.wires.informed(link, answer, now)
-        else:
+        elif self.wires.pace.searching:
             self.wires.pace.succeeded()
+            close_idle(self.wires, asked=False)
         if ask.kind is RetryKind.OPEN:
             self.numbering.opened(numbering.born(answer))
             for held in self._waiting.held:
@@ -391,6 +391,7 @@ class Core:
         for link in wires.links() if late and wires.direct else ():
             if now >= link.word_by:
                 self._lose(link, response_timeout.SILENT, now)
+        close_idle(wires, asked=bool(self._asks))
         deadlines = min((ask.deadline for ask in self._asks.values()), default=FAR)
         wires.check_at = min(wires.times(now), default=FAR)
         wires.soon(deadlines)

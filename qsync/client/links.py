@@ -9,7 +9,14 @@ from qsync.client.effects import Close, Dial, Effect, Send
 from qsync.client.link import ClientLink, ConnectionPhase
 from qsync.client.pending_request import ANSWER_PATIENCE_S, PendingRequest
 from qsync.client.response_timeout import FAR
-from qsync.client.route import STAGGER_S, Pace, Route
+from qsync.client.route import (
+    DELAY_MAX_S,
+    IDLE_MAX,
+    STAGGER_S,
+    TURN_DELAY_MAX_S,
+    Pace,
+    Route,
+)
 from qsync.client.targets import SeedAddresses
 from qsync.errors import Overloaded, QsyncError
 from qsync.tls.names import CertifiedName
@@ -111,8 +118,8 @@ class ClientLinks:
             if link.address == self.route.hinted:
                 self.route.hinted = None  # what it says when it is back is not the leader's word
         elif link.phase is not ConnectionPhase.READY:
-            self.route.failed(link.address, now, self._dice)
             self._dial_at = now
+        self.route.failed(link.address, now, self._dice)
 
     def send(self, link: ClientLink, ask: PendingRequest, now: float) -> None:
         """Send a request."""
@@ -140,7 +147,6 @@ class ClientLinks:
 
     def informed(self, link: ClientLink, answer: list[object], now: float) -> None:
         """Take a STATUS: learn the members, and go where the leader is."""
-        self.pace.met()
         nodes, leader, address = retry_policy.read_nodes(answer)
         for node in nodes:
             self.route.learn(node)
@@ -156,9 +162,10 @@ class ClientLinks:
         self.leave(link)
         self._dial_at = now
         address = self.route.prefer(hint) if hint else None
-        if any(each.address == address for each in self._links.values()):
+        phases = [each.phase for each in self._links.values() if each.address == address]
+        if phases and ConnectionPhase.READY not in phases:
             self._dial_at = now + STAGGER_S  # it is being dialled: the first turn is its own
-        self.back_off(now, hint=address)
+        self.back_off(now, hint=address, longest=TURN_DELAY_MAX_S)
 
     def attempts(self) -> dict[str, str]:
         """Return what happened at each address, for people."""
@@ -166,18 +173,18 @@ class ClientLinks:
         standing = {link.address: _STANDINGS[link.phase] for link in self._links.values()}
         return told | standing | self.route.met
 
-    def back_off(self, now: float, *, hint: str | None = None) -> None:
+    def back_off(
+        self, now: float, *, hint: str | None = None, longest: float = DELAY_MAX_S
+    ) -> None:
         """Wait before the next attempt, longer each time."""
-        self.pace.failed(now, hint=hint)
+        self.pace.failed(now, hint=hint, longest=longest)
         if self.pace.resume_at > now:
             self.soon(self.pace.resume_at)
 
     def leave(self, link: ClientLink) -> None:
-        """Send nothing more there; close it when everything in flight is answered."""
+        """Send nothing more there for now. It stays open: a client without a leader comes back."""
         if self.home is link:
             self.home = None
-        if not link.inflight:
-            self.close(link)
 
     def close(self, link: ClientLink) -> None:
         """Close it now."""
@@ -254,6 +261,25 @@ def drop_all(wires: ClientLinks) -> None:
         link.inflight.clear()
         wires.close(link)
     wires.home, wires.check_at = None, 0.0
+
+
+def close_idle(wires: ClientLinks, *, asked: bool) -> None:
+    """Close connections beside home that owe no answer.
+
+    Some are kept while no leader is found for what is `asked`: nodes without a leader would get a
+    new connection, with a handshake and a login, from each client at every turn.
+    """
+    links = wires.links()
+    if len(links) == 1 and links[0] is wires.home:
+        return
+    most = IDLE_MAX if asked and wires.pace.searching else 0
+    idle = [
+        link
+        for link in links
+        if link.phase is ConnectionPhase.READY and not link.inflight and link is not wires.home
+    ]
+    for link in idle[: max(0, len(idle) - most)]:
+        wires.close(link)
 
 
 def excuse(wires: ClientLinks, now: float) -> None:

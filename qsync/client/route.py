@@ -9,10 +9,16 @@ from qsync.errors import ConfigError
 
 DELAY_MIN_S: Final = 0.005
 DELAY_MAX_S: Final = 0.2
+TURN_DELAY_MAX_S: Final = 0.1
+"""The same between two nodes that answer and do not lead: to ask them again costs little."""
+RESTED_S: Final = 1.0
+"""A failure that comes later than this after the pause of the last one is a first failure again."""
 _DOUBLINGS_MAX: Final = 10
 ADDRESSES_MAX: Final = 64
 HINTS_MAX: Final = 8
 """How many hints are followed without a wait until something is answered."""
+IDLE_MAX: Final = 8
+"""How many connections a client keeps beside the one that it uses, while it finds no leader."""
 DIAL_PATIENCE_S: Final = 1.0
 """How long a node may take to accept a connection, and again to finish the handshake."""
 AGAIN_PATIENCE_S: Final = 0.15
@@ -70,14 +76,24 @@ class Route:
         """Forget an address of another cluster or process. The last one is kept."""
         if address in self._addresses and self.alternatives:
             self._addresses.remove(address)
+            self._silences.pop(address, None)
+            self._rests.pop(address, None)
 
     def silent(self, address: str) -> None:
         """Note that a node was silent for too long."""
         self._silences[address] = self._silences.get(address, 0) + 1
 
     def failed(self, address: str, now: float, dice: random.Random) -> None:
-        """Note that a node refused the connection, or ended it before its welcome."""
-        self._rests.setdefault(address, Pace(dice)).failed(now)
+        """Note that a node refused a connection, or ended it.
+
+        A node that welcomes everybody and ends every connection is not dialled without a pause.
+        """
+        if address not in self._addresses:
+            return
+        rest = self._rests.get(address)
+        if rest is None or now > rest.resume_at + RESTED_S:
+            rest = self._rests[address] = Pace(dice)
+        rest.failed(now)
 
     def refused(self, address: str) -> None:
         """Note that a node does not let us in."""
@@ -94,7 +110,6 @@ class Route:
         self.met.pop(address, None)
         self._refusals.clear()
         self._silences.pop(address, None)
-        self._rests.pop(address, None)
 
     def patience(self, address: str) -> float:
         """Return how long it may take to accept a connection now."""
@@ -139,17 +154,20 @@ class Pace:
 
     def __init__(self, dice: random.Random) -> None:
         self.resume_at = 0.0
+        self.searching = False
+        """No caller's question was answered since the last failure."""
         self._failures = 0
         self._dice = dice
         self._followed: set[str] = set()
 
-    def failed(self, now: float, *, hint: str | None = None) -> None:
+    def failed(self, now: float, *, hint: str | None = None, longest: float = DELAY_MAX_S) -> None:
         """Note a failure. A hint where to go is followed without a wait (a redirect).
 
         But each of them once, and few of them: nodes can send a client in a circle, or on and on.
         One that happens during a wait belongs to the failure that began it: many
         requests that were under way together fail together.
         """
+        self.searching = True
         if now < self.resume_at:
             return
         if hint is not None and hint not in self._followed and len(self._followed) < HINTS_MAX:
@@ -157,7 +175,7 @@ class Pace:
             return
         self._failures += 1
         doublings = min(self._failures - 1, _DOUBLINGS_MAX)
-        delay = min(DELAY_MAX_S, DELAY_MIN_S * 2**doublings)
+        delay = min(longest, DELAY_MIN_S * 2**doublings)
         self.resume_at = now + delay * (0.5 + self._dice.random() / 2)
 
     def pause(self, now: float, seconds: float) -> None:
@@ -166,9 +184,6 @@ class Pace:
 
     def succeeded(self) -> None:
         """Note that a caller's question was answered: what was said of the leader is true."""
+        self.searching = False
         self._followed.clear()
-        self.met()
-
-    def met(self) -> None:
-        """Note that a node answered, be it only who it is."""
         self._failures = 0

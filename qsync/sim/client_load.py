@@ -35,6 +35,8 @@ class ClientLoad:
     """How often a read uses the leader's lease instead of a quorum round."""
     impatience: float = 0.0
     """How often a client asks for the outcome of a write before it knows it."""
+    resolves: float = 0.5
+    """How often a program asks again for the outcome of an unknown write."""
     naps: float = 0.0
     nap: float = NAP_S
     session_ttl: float = SESSION_TTL_S

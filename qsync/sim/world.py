@@ -187,6 +187,7 @@ class World:
             timeout=load.timeout,
             fresh=frozenset(fresh),
             leased=load.leased,
+            resolves=load.resolves,
         )
         hands: list[Hand] = []
         wall: Wall = {}

@@ -36,17 +36,15 @@ BUDGETS = {
     "stale_clock": 3,
     "late_is_rolled_back": 10,
     "never_dials_again": 10,
-    "doubt_forgotten": 10,
+    "doubt_forgotten": 15,
     "doubt_unsaid": 10,
     "retry_renumbered": 10,
 }
 
 SELDOM = {
-    "answered_forgotten": 25,
     "told_remembered": 13,
     "left_read_repeated": 141,
     "left_write_sent": 13,
-    "left_renumbered": 267,
     "left_number_reused": 25,
     "left_transaction_committed": 25,
     "left_commit_denied": 25,
@@ -54,7 +52,12 @@ SELDOM = {
 }
 """A whole run of this seed notices it."""
 IN_A_CROWD = "no_turn_limit"
-IN_DOUBT = {"under_way_undoubted", "unknown_forgotten"}
+IN_DOUBT = {
+    "answered_forgotten",
+    "left_renumbered",
+    "under_way_undoubted",
+    "unknown_forgotten",
+}
 """A play of one client notices these (tests/unit/test_client_doubts.py)."""
 UNNOTICED = {"silence_unnoticed", "client_in_any_cluster", *mutants.LIFELONG}
 

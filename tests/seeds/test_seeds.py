@@ -47,6 +47,7 @@ CLIENTS_NOTICE = {
     "linearizable counters",
     "linearizable bank",
     "strict-serializable lists",
+    "failures-have-no-effect notes",
     "failures-have-no-effect registers",
 }
 

@@ -312,3 +312,32 @@ def test_what_a_caller_may_ask_for_is_kept_when_it_was_asked_for_in_vain(mutant:
     later = write_of(stage.heard(link))
     forgotten = later.low > first.seq
     assert forgotten is bool(mutant)
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("mutant", ["", "answered_forgotten"])
+def test_a_write_is_remembered_until_its_caller_has_the_answer(mutant: str) -> None:
+    stage = staged(mutant)
+    link = stage.opened()
+    write = stage.put()
+    stage.core.numbering.note_token_known(write)
+    first = write_of(stage.heard(link))
+    stage.commit(link, first)
+    stage.put()
+    later = write_of(stage.heard(link))
+    forgotten = later.low > first.seq
+    assert forgotten is bool(mutant)
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("mutant", ["", "left_renumbered"])
+def test_a_write_whose_caller_has_gone_with_the_token_gets_no_other_number(mutant: str) -> None:
+    stage = staged(mutant)
+    link = stage.opened()
+    write = stage.put()
+    first = write_of(stage.heard(link))
+    stage.core.numbering.abandon(write)
+    stage.refuse(link, first, SessionExpired("ttl"))
+    renumbered = not write.settled
+    assert renumbered is bool(mutant)
+    assert renumbered or error_of(write).outcome is Outcome.UNKNOWN

@@ -120,6 +120,7 @@ class ChosenScope:
                 timeout=self.patience,
                 weights=(("read", 1),),
                 leased=0.0,
+                resolves=1.0,
             ),
             variety=Variety(
                 unfenced=self.fencing is Fencing.OFF,

@@ -5,7 +5,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from qsync.client import targets
 from qsync.client.async_.feeds import AsyncFeed
@@ -31,9 +31,6 @@ from qsync.wire.verbs import Request, WriteRequest
 if TYPE_CHECKING:
     from qsync.sim.dice import RandomStream
 
-RESOLVES: Final = 0.5
-"""How often a program asks again for the outcome of an unknown write."""
-
 
 class ClientEnvironment(NamedTuple):
     """The shared parts of all programs."""
@@ -46,6 +43,8 @@ class ClientEnvironment(NamedTuple):
     """Reads of these kinds show every write answered before they began."""
     leased: float
     """How often a read uses the leader's lease instead of a quorum round."""
+    resolves: float
+    """How often a program asks again for the outcome of an unknown write."""
 
 
 class _System:
@@ -153,7 +152,7 @@ class Program:
         if (
             all(map(_is_unknown, asks))
             and isinstance(write, WriteRequest)
-            and self.dice.chance(RESOLVES)
+            and self.dice.chance(self.around.resolves)
         ):
             asks.append(self._question(Token(write.session, write.seq), again=True))
             await self._settled(asks[-1])
