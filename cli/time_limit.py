@@ -6,6 +6,9 @@ from cli.exits import StoppedByGuard
 from qsync.client.one_node import TIMEOUT_S
 
 
+_SHOW_MIN_S = 0.5
+
+
 class TimeLimit:
     """`--timeout` of a command, from now on."""
 
@@ -28,3 +31,8 @@ class TimeLimit:
                 hint="some nodes may be silent; --timeout allows more time",
             )
         return left
+
+    @property
+    def to_show(self) -> float:
+        """The time to see what became of the change: what is left, but a moment at the least."""
+        return max(_SHOW_MIN_S, self._until - time.monotonic())

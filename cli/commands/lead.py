@@ -10,6 +10,7 @@ from cli.options import json_option, target_option, timeout_option
 from cli.output import document, say, style
 from cli.time_limit import TimeLimit
 from cli.under_way import change_under_way
+from qsync.client.one_node import TIMEOUT_S
 from qsync.errors import NotLeader, Unavailable
 from qsync.wire.verbs import ClearRequest, DemoteRequest, PromoteRequest
 
@@ -52,7 +53,7 @@ def promote(*, node: str, target: list[str], dry_run: bool, wait: bool, timeout:
         left = limit.left
         with change_under_way(_SHOWN_BY):
             leadership.perform(address, PromoteRequest(1, left), timeout=left)
-        _tell(node, target, patience=min(timeout, _TAKE_OVER_S) if wait else 0.0)
+        _tell(node, target, limit, wait=wait)
 
 
 @click.command(epilog="Example: qsync demote --to n3")
@@ -87,7 +88,7 @@ def demote(
         left = limit.left
         with change_under_way(_SHOWN_BY):
             leadership.perform(address, DemoteRequest(1, to, left), timeout=left)
-        _tell(name, target, patience=min(timeout, _TAKE_OVER_S) if wait else 0.0)
+        _tell(name, target, limit, wait=wait)
 
 
 @click.command(name="clear-synchro-queue", epilog="Example: qsync clear-synchro-queue n1 --dry-run")
@@ -118,7 +119,7 @@ def clear_synchro_queue(
         left = limit.left
         with change_under_way(_SHOWN_BY):
             leadership.perform(address, ClearRequest(1, left), timeout=left)
-        _tell(name, target, patience=min(timeout, _TAKE_OVER_S) if wait else 0.0)
+        _tell(name, target, limit, wait=wait)
 
 
 def _leader_or(found: ClusterSurvey, node: str | None) -> tuple[str, str]:
@@ -140,12 +141,12 @@ def _dry_run(found: ClusterSurvey, name: str, what: str, *, heir: int = 0) -> No
         say(f"{what} {name}: {leadership.in_words(would, found)}")
 
 
-def _tell(name: str, target: list[str], *, patience: float) -> None:
+def _tell(name: str, target: list[str], limit: TimeLimit, *, wait: bool) -> None:
     """Who leads after the change, when it takes writes or that has lasted too long."""
-    if patience:
+    if wait:
         with contextlib.suppress(Unavailable):  # Then the known part is shown.
-            surveys.wait_writable(target, timeout=patience)
-    verdict = surveys.judge(surveys.survey(target))
+            surveys.wait_writable(target, timeout=min(limit.to_show, _TAKE_OVER_S))
+    verdict = surveys.judge(surveys.survey(target, timeout=min(limit.to_show, TIMEOUT_S)))
     if style().as_json:
         document(
             "leadership",

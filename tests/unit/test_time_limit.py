@@ -20,3 +20,8 @@ def test_without_time_for_the_change_nothing_is_changed() -> None:
     with pytest.raises(StoppedByGuard, match="nothing was changed") as caught:
         _ = TimeLimit(0.0).left
     assert exit_of(caught.value) is Exit.STOPPED
+
+
+def test_what_became_of_a_change_is_shown_within_the_same_time_and_a_moment() -> None:
+    assert 50 < TimeLimit(60.0).to_show <= 60
+    assert 0 < TimeLimit(0.0).to_show <= 1
