@@ -71,7 +71,9 @@ def parse(target: str | Iterable[str], *, tls: ClientTls | None = None) -> SeedA
             name, _, text = text.rpartition("@")
             name, _, word = name.partition(":")
             user, password = unquote(name) or None, unquote(word) or None
-        parts = text.split(",")
+            parts = [_plain_zone(part) for part in text.split(",")]
+        else:
+            parts = text.split(",")
     else:
         parts = [text_of("an address", one) for one in each_of("target", target, _TARGETS)]
     addresses = tuple(dict.fromkeys(normal(part) for part in parts if part.strip()))
@@ -120,6 +122,12 @@ def of_network(address: str) -> str:
     if address.strip().startswith(local_sockets.SCHEME):
         raise ConfigError(f"{address!r:.80} is not an address of the network")
     return normal(address)
+
+
+def _plain_zone(part: str) -> str:
+    """The address in a URL, where the sign before a zone is written %25 (RFC 6874)."""
+    address, sign, zone = part.partition("%25")
+    return f"{address}%{zone}" if sign and zone[:1] not in {"", "]"} else part
 
 
 def _is_port(text: str) -> bool:

@@ -70,3 +70,16 @@ def test_the_next_command_is_printed_as_a_shell_takes_it() -> None:
 def test_members_of_one_host_get_ports_of_their_own_however_it_is_spelled(tmp_path: Path) -> None:
     made = founding.several(tmp_path, ["[::1]", "[0:0::1]"], {})
     assert [str(each.address) for each in made.members] == ["[::1]:3301", "[::1]:3302"]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "meant"),
+    [
+        ("[fe80::1%25eth0]:5,[fe80::2%eth1]", ("[fe80::1%eth0]:5", "[fe80::2%eth1]:3301")),
+        ("[fe80::1%25]:5", ("[fe80::1%25]:5",)),
+    ],
+)
+def test_a_url_may_write_the_sign_before_a_zone_as_urls_do(
+    hosts: str, meant: tuple[str, ...]
+) -> None:
+    assert targets.parse(f"qsync://{hosts}/").addresses == meant
