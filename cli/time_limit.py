@@ -5,7 +5,6 @@ import time
 from cli.exits import StoppedByGuard
 from qsync.client.one_node import TIMEOUT_S
 
-
 _SHOW_MIN_S = 0.5
 
 

@@ -13,6 +13,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from admin.cluster import short
 from qsync import ipv6
 from qsync.errors import ConfigError
 from qsync.tls import names
@@ -125,8 +126,9 @@ def _dates(
         elif now > ends:
             yield CertificateFault(path, f"{whose} has expired on {ends:%F %R} UTC", fix)
         elif ends - now < timedelta(days=SOON_DAYS):
-            left = f"{whose} expires on {ends:%F %R} UTC, in {(ends - now).days} days"
-            yield CertificateFault(path, left, fix, grave=False)
+            left = short.days((ends - now).total_seconds())
+            what = f"{whose} expires on {ends:%F %R} UTC, in {left}"
+            yield CertificateFault(path, what, fix, grave=False)
 
 
 def _chain(

@@ -6,6 +6,7 @@ from typing import Final
 _UNITS: Final = ((1e-3, 1e6, "us"), (1, 1e3, "ms"), (100, 1, "s"), (6e3, 1 / 60, "m"))
 _TENTHS_BELOW: Final = 10
 _KIBI: Final = 1024
+_DAY_S, _FEW_DAYS = 86_400.0, 3
 
 
 def seconds(value: float) -> str:
@@ -27,6 +28,12 @@ def lasting(seconds: float) -> str:
     if hours:
         return f"{hours}h{minutes:02}m"
     return f"{minutes}m{rest:02}s" if minutes else f"{rest}s"
+
+
+def days(seconds: float) -> str:
+    """How long something will still last, in whole days; in two units where those say little."""
+    whole = int(seconds / _DAY_S)
+    return f"{whole} days" if whole >= _FEW_DAYS else lasting(seconds)
 
 
 def amount(number: float) -> str:

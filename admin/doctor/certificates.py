@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
+from admin.cluster import short
 from admin.doctor.facts import Facts, Finding, critical, warning
 
 SOON_S: float = 30 * 86400.0
 """A certificate that is valid for a shorter time should be replaced."""
 GRAVE_S: float = 3 * 86400.0
-_DAY_S = 86400.0
 _LEAF, _CA = "its certificate", "an authority that it trusts"
 
 
@@ -22,7 +22,7 @@ def certificates_last(facts: Facts) -> Iterator[Finding]:
             if left is None or left >= SOON_S:
                 continue
             say = critical if left < GRAVE_S else warning
-            told = "has expired" if left < 0 else f"expires in {left / _DAY_S:.0f} days"
+            told = "has expired" if left < 0 else f"expires in {short.days(left)}"
             yield say(node.name, f"{what} {told}; new connections fail then", fixes[what])
 
 
