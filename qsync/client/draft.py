@@ -56,6 +56,12 @@ class TransactionDraft:
         self.check()
         del self.ops[count_of("size", count) :]
 
+    def take_back(self, operation: Operation) -> None:
+        """Drop this operation, wherever it is: other tasks may have written or cut meanwhile."""
+        places = [at for at, each in enumerate(self.ops) if each is operation]
+        if places and not self.over:  # what is being committed stays as it was sent
+            del self.ops[places[-1]]
+
     def check(self) -> None:
         """Check that the transaction is open. Raises NoTransaction, with its outcome."""
         if self.over:

@@ -72,7 +72,7 @@ class AsyncTransaction:
         try:
             await self._runner.run(asked, timeout=self._draft.timeout)
         except BaseException:  # also a cancelled one is not part of it
-            self._draft.ops.pop()
+            self._draft.take_back(operation)
             raise
 
     @property

@@ -73,7 +73,7 @@ class Transaction:
         try:
             self._runner.run(asked, timeout=self._draft.timeout)
         except BaseException:  # also a cancelled one is not part of it
-            self._draft.ops.pop()
+            self._draft.take_back(operation)
             raise
 
     @property
