@@ -8,6 +8,7 @@ import click
 
 from cli.backup_keys import KeyOptions, key_options, load
 from cli.examples import examples
+from cli.new_authority import certified, new_authority_option
 from cli.options import json_option, set_options
 from cli.output import document, say, style
 from cli.render.bars import bars
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option. Repeatable."
 )
+@new_authority_option
 @click.option("--dry-run", is_flag=True, help="Print what would be restored, and change nothing.")
 @json_option
 def restore(
@@ -44,6 +46,7 @@ def restore(
     chosen: str | None,
     listen: str | None,
     settings: tuple[str, ...],
+    ca_dir: Path | None,
     dry_run: bool,
 ) -> None:
     """Restore a backup into DIRECTORY, as the single node of a new cluster.
@@ -53,6 +56,7 @@ def restore(
     """
     from admin.backup import new_cluster, restoring  # noqa: PLC0415 - only here
     from admin.backup.points import WantedPoint  # noqa: PLC0415 - the same
+    from admin.certs import laying  # noqa: PLC0415 - the same
     from admin.lab import next_steps  # noqa: PLC0415 - the same
 
     if to_index is not None and to_time is not None:
@@ -61,6 +65,9 @@ def restore(
         index=to_index, time=None if to_time is None else _moment(to_time), backup=chosen
     )
     options = set_options(settings) | ({} if listen is None else {"listen": listen})
+    if ca_dir is not None:
+        laying.check_authority(ca_dir)
+        options = {**laying.OPTIONS, **options}
     node = new_cluster.NewNode(directory=directory, options=options)
     found = load(place, key)
     if dry_run:
@@ -69,10 +76,16 @@ def restore(
         return
     with bars() as progress:
         plan, config = restoring.restore(found, wanted, node, progress)
+    if ca_dir is not None:
+        laying.certify_alone(ca_dir, directory, config)
     _tell_plan(plan, "restored", cluster=config.cluster.id, directory=str(directory))
     if not style().as_json:
         say(f"wrote {directory}: {config.node.name} listens on {config.address}")
-        for line in next_steps.alone(directory, config.address, has_secret=bool(config.secret)):
+        if ca_dir is not None:
+            say(certified(directory))
+        has_secret = bool(config.secret)
+        steps = next_steps.alone(directory, config.address, has_secret=has_secret, authority=ca_dir)
+        for line in steps:
             say(line)
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from admin.certs import ADMINISTRATOR, NODE_DIRECTORY, making
 from admin.certs.making import CA_CERTIFICATE, CA_KEY, KeyPair
+from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 
 DIRECTORY: Final = "certs"
@@ -77,11 +78,10 @@ def certify_node(where: Path, node: Path, *, cluster: str, name: str, hosts: Ite
     shutil.copyfile(authority.certificate, into / CA_CERTIFICATE)
 
 
-def certify_alone(
-    where: Path, node: Path, *, cluster: str, name: str, hosts: Iterable[str]
-) -> None:
+def certify_alone(where: Path, node: Path, config: NodeConfig) -> None:
     """Make the certificates of the only node of a new cluster and of an administrator."""
-    certify_node(where, node, cluster=cluster, name=name, hosts=hosts)
+    cluster, hosts = config.cluster.id, sorted({config.address.host, config.listen.host})
+    certify_node(where, node, cluster=cluster, name=config.node.name, hosts=hosts)
     making.make_user(
         KeyPair(certificate=where / CA_CERTIFICATE, key=where / CA_KEY),
         KeyPair.named(node / NODE_DIRECTORY, ADMINISTRATOR),

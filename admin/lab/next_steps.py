@@ -40,11 +40,18 @@ def start_command(directory: Path | str) -> str:
     return f"qsync start {shlex.quote(str(directory))}"
 
 
-def alone(directory: Path, address: object, *, has_secret: bool) -> Iterator[str]:
-    """What is run for a node that is its whole cluster, and for others that join it."""
+def alone(
+    directory: Path, address: object, *, has_secret: bool, authority: Path | None = None
+) -> Iterator[str]:
+    """What is run for a node that is its whole cluster, and for others that join it.
+
+    `authority`: the directory of the one that certifies them; None without TLS.
+    """
     yield f"run it with: {start_command(directory)}"
     secret = shlex.quote(f"cluster.secret_file={directory}/secret")
     known = f" --set {secret}" if has_secret else ""
+    if authority is not None:
+        known += f" --secure --ca-dir {shlex.quote(str(authority))}"
     join = shlex.quote(str(address))  # brackets are a pattern to a shell
     yield f"others join it: qsync init DIR --join {join} --listen HOST:PORT{known}"
 

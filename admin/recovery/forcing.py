@@ -125,13 +125,7 @@ def force(
         wait=wait,
     )
     if authority is not None:
-        laying.certify_alone(
-            authority,
-            directory,
-            cluster=made.config.cluster.id,
-            name=made.config.node.name,
-            hosts=sorted({made.config.address.host, made.config.listen.host}),
-        )
+        laying.certify_alone(authority, directory, made.config)
     supersede(left.path, cluster=made.config.cluster.id, where=where)
     noted.write(left.path)
     return Recovered(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.examples import examples
+from cli.new_authority import certified, new_authority_option
 from cli.options import json_option, set_options
 from cli.output import document, say, style, text
 from qsync.units import how_many
@@ -55,11 +56,7 @@ _directory = click.Path(path_type=Path, file_okay=False)
     metavar="OPTION=VALUE",
     help="Set an option of the new node. Repeatable.",
 )
-@click.option(
-    "--ca-dir",
-    type=_directory,
-    help="The authority, ca.crt and ca.key, that certifies the new node and its administrator.",
-)
+@new_authority_option
 @json_option
 def recover(
     *,
@@ -105,8 +102,8 @@ def recover(
             f"{new} is a new cluster {made.cluster} of one member, generation {made.generation}: "
             f"{how_many(made.rows, 'row')} as of index {made.index}"
         )
-        if ca_dir is not None:
-            say(f"{new}/tls has certificates of the new cluster: node.crt, and root.crt for you")
+        if ca_dir is not None and new is not None:
+            say(certified(new))
         if made.is_uncertified:
             say(
                 "its certificate is one of the old cluster: it does not start until "

@@ -12,9 +12,12 @@ import pytest
 from admin.backup.backups import Backups
 from admin.backup.new_cluster import UNREADY
 from admin.backup.places import Folder
+from admin.certs import looking, making
 from cli.exits import Exit
 from cli.main import run
+from qsync.config import NodeConfig
 from qsync.errors import ConfigError
+from qsync.tls.names import Bearer, CertifiedName
 from tests.unit.backups import MadeHistory, begin, keep_log, keep_rows
 
 
@@ -174,6 +177,28 @@ def test_who_starts_what_is_half_restored_is_told_to_repeat_that(
     assert run(["start", str(directory)]) == Exit.USAGE
     assert "repeat that command" in capsys.readouterr().err
     assert run(["backup", "restore", str(tmp_path / "place"), str(directory)]) == Exit.DONE
+
+
+def test_an_authority_certifies_the_restored_node_and_its_administrator(
+    tmp_path: Path, history: MadeHistory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert history.last
+    directory, certs = tmp_path / "n1", tmp_path / "certs"
+    command = ["backup", "restore", str(tmp_path / "place"), str(directory), "--ca-dir", str(certs)]
+    assert run(command) == Exit.USAGE
+    assert "has to be signed" in capsys.readouterr().err
+    assert not directory.exists()
+    making.make_authority(certs, name="shop")
+    assert run(command) == Exit.DONE
+    said = capsys.readouterr().err
+    assert "root.crt for you" in said
+    assert f" --secure --ca-dir {certs}" in said
+    config = NodeConfig.load(directory / "node.yaml", {})
+    assert config.tls.certificate == directory / "tls/node.crt"
+    (own,) = looking.look(directory / "tls/node.crt")
+    assert own.names == (CertifiedName(config.cluster.id, Bearer.NODE, config.node.name),)
+    (shown,) = looking.look(directory / "tls/root.crt")
+    assert shown.names == (CertifiedName(config.cluster.id, Bearer.USER, "root"),)
 
 
 def test_a_place_without_backups_is_named(

@@ -1,0 +1,16 @@
+"""`--ca-dir` of the commands that make the only node of a new cluster."""
+
+from pathlib import Path
+
+import click
+
+new_authority_option = click.option(
+    "--ca-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The authority, ca.crt and ca.key, that certifies the new node and its administrator.",
+)
+
+
+def certified(directory: Path) -> str:
+    """What the authority has made, in a sentence."""
+    return f"{directory}/tls has certificates of the new cluster: node.crt, and root.crt for you"
