@@ -157,7 +157,8 @@ def create(
             return
         password = None if no_password else new_password(name, password_file, generate=generate)
         # A password that is printed must be the one that holds.
-        with change_under_way("user list"):
+        lost = f"if it is there, `qsync user passwd {name} --generate` gives it another password"
+        with change_under_way("user list", hint=lost if generate else ""):
             db.users.create(name, password, if_not_exists=if_not_exists and not generate)
     generated = password if generate else None
     _did("create", name, f"user {name} is there", created=True, password=generated, first=first)
