@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
+from admin.cluster import parallel
 from qsync.client import local_sockets
 from qsync.client.one_node import TIMEOUT_S, NodeConnection
 from qsync.errors import ProtocolError, QsyncError, Unavailable
@@ -12,8 +12,6 @@ from qsync.status.record import NodeStatus
 from qsync.wire import replies
 from qsync.wire.session import Greeting
 from qsync.wire.verbs import PlainRequest, Request, Verb
-
-ASKED_AT_ONCE_MAX = 31
 
 
 def status(address: str, *, timeout: float = TIMEOUT_S) -> dict[str, object]:
@@ -32,10 +30,7 @@ def statuses(addresses: Sequence[str], timeout: float) -> dict[str, NodeStatus |
         except QsyncError as error:
             return error
 
-    if not addresses:
-        return {}
-    with ThreadPoolExecutor(min(len(addresses), ASKED_AT_ONCE_MAX)) as pool:
-        return dict(zip(addresses, pool.map(one, addresses), strict=True))
+    return dict(zip(addresses, parallel.each(addresses, one), strict=True))
 
 
 def first_to_answer(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> str:

@@ -1,12 +1,10 @@
 """The input of the checks (every node's sample and settings) and their findings."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from admin.cluster import ask, surveys
-from admin.cluster.ask import ASKED_AT_ONCE_MAX
+from admin.cluster import ask, parallel, surveys
 from admin.cluster.surveys import ClusterSurvey, ClusterVerdict
 from admin.cluster.unreachable import UnreachableNode
 from qsync import units
@@ -159,8 +157,7 @@ def gather(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> Facts:
             return None  # It answered a moment ago: the checks work without it.
         return NodeSettings(replies.read_map(answer))
 
-    with ThreadPoolExecutor(ASKED_AT_ONCE_MAX) as pool:
-        told = list(pool.map(one, found.samples))
+    told = parallel.each(found.samples, one)
     known = {node.id: each for node, each in zip(found.samples, told, strict=True) if each}
     return Facts(survey=found, settings=known)
 

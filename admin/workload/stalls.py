@@ -3,18 +3,17 @@
 import time
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from typing_extensions import override
 
-from admin.cluster import ask
-from admin.cluster.ask import ASKED_AT_ONCE_MAX
+from admin.cluster import ask, parallel
 from admin.cluster.surveys import ClusterSurvey
 from qsync.client.load import LoadRequest, Workload
 from qsync.errors import QsyncError
+from qsync.status.record import NodeStatus
 from qsync.wire import replies
 from qsync.wire.verbs import InfoRequest
 
@@ -170,17 +169,14 @@ def _stall(run: Sequence[tuple[float, float]], known: Sequence[NamedStall]) -> L
 def of_nodes(found: ClusterSurvey) -> list[NamedStall]:
     """Return the stalls of all nodes, by seconds since 1970; silent nodes are left out."""
 
-    def one(name: str, address: str) -> list[NamedStall]:
+    def one(node: NodeStatus) -> list[NamedStall]:
         try:
-            answer = ask.value(address, InfoRequest(1, "stalls"), timeout=ASK_S)
+            answer = ask.value(node.address, InfoRequest(1, "stalls"), timeout=ASK_S)
         except QsyncError:
             return []
-        return stalls_told(name, replies.read_map(answer))
+        return stalls_told(node.name, replies.read_map(answer))
 
-    names = [each.name for each in found.samples]
-    addresses = [each.address for each in found.samples]
-    with ThreadPoolExecutor(ASKED_AT_ONCE_MAX) as pool:
-        return [stall for each in pool.map(one, names, addresses) for stall in each]
+    return [stall for each in parallel.each(found.samples, one) for stall in each]
 
 
 def stalls_told(name: str, answer: Mapping[str, object]) -> list[NamedStall]:
