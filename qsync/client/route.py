@@ -79,8 +79,17 @@ class Route:
             self._silences.pop(address, None)
             self._rests.pop(address, None)
 
+    def note(self, address: str, why: str) -> None:
+        """Note what went wrong there, for people; the oldest of too many notes is dropped."""
+        self.met.pop(address, None)
+        self.met[address] = why
+        while len(self.met) > ADDRESSES_MAX:
+            del self.met[next(iter(self.met))]
+
     def silent(self, address: str) -> None:
         """Note that a node was silent for too long."""
+        if address not in self._addresses:
+            return
         self._silences[address] = self._silences.get(address, 0) + 1
 
     def failed(self, address: str, now: float, dice: random.Random) -> None:

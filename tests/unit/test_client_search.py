@@ -2,7 +2,7 @@
 
 import pytest
 
-from qsync.client.route import DELAY_MAX_S, IDLE_MAX, TURN_DELAY_MAX_S
+from qsync.client.route import ADDRESSES_MAX, DELAY_MAX_S, IDLE_MAX, TURN_DELAY_MAX_S
 from qsync.errors import NotLeader
 from tests.unit.test_client_core import Stage, write_of
 
@@ -115,3 +115,24 @@ def test_only_so_many_connections_are_kept_whoever_is_named_as_leader() -> None:
         stage.play()
         most = max(most, len(stage.open))
     assert IDLE_MAX <= most <= IDLE_MAX + 2
+
+
+def test_a_client_remembers_no_more_addresses_than_it_may_know() -> None:
+    stage = Stage("n0:1", "n1:1")
+    stage.put(timeout=600.0)
+    route = stage.core.wires.route
+    for named in range(2, 5 * ADDRESSES_MAX):
+        stage.pass_time(0.3)
+        for link, address in list(stage.open.items()):
+            if address not in {"n0:1", "n1:1"}:
+                stage.drop(link)
+            elif not stage.welcomed(link):
+                stage.accept(address)
+                stage.status(link, {"leader": 0})
+            for request in stage.heard(link) if stage.welcomed(link) else ():
+                refusal = NotLeader("another", leader=f"n{named}:1")
+                stage.refuse(link, write_of([request]), refusal)
+        route.forget(f"n{named}:1")  # it is of another cluster
+    assert len(route.addresses) <= ADDRESSES_MAX
+    assert len(route.met) <= ADDRESSES_MAX
+    assert len(route._rests) <= ADDRESSES_MAX
