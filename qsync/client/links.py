@@ -111,7 +111,7 @@ class ClientLinks:
 
     def failed(self, link: ClientLink, why: str, now: float) -> None:
         """Note that a connection is lost. `close` is next."""
-        self.route.note(link.address, why)
+        self.route.note_failure(link.address, why)
         if link is self.home:
             self._dial_at = now
             self.back_off(now)
@@ -142,7 +142,7 @@ class ClientLinks:
         elif hint == link.address or retry_policy.stays(error):
             self.back_off(now)
         else:
-            self.route.note(link.address, str(error))
+            self.route.note_failure(link.address, str(error))
             self._turn(link, hint, now)
 
     def informed(self, link: ClientLink, answer: list[object], now: float) -> None:

@@ -79,7 +79,7 @@ class Route:
             self._silences.pop(address, None)
             self._rests.pop(address, None)
 
-    def note(self, address: str, why: str) -> None:
+    def note_failure(self, address: str, why: str) -> None:
         """Note what went wrong there, for people; the oldest of too many notes is dropped."""
         self.met.pop(address, None)
         self.met[address] = why
