@@ -66,8 +66,7 @@ def restore(
     )
     options = set_options(settings) | ({} if listen is None else {"listen": listen})
     if ca_dir is not None:
-        laying.check_authority(ca_dir)
-        options = {**laying.OPTIONS, **options}
+        options = laying.certified_options(ca_dir, options)
     node = new_cluster.NewNode(directory=directory, options=options)
     found = load(place, key)
     if dry_run:

@@ -5,7 +5,7 @@ directory.
 """
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -67,6 +67,12 @@ def check_authority(where: Path) -> None:
                 f"{path} is not there, and a certificate has to be signed by it",
                 hint="--ca-dir names the directory of the cluster's authority, ca.crt and ca.key",
             )
+
+
+def certified_options(where: Path, options: Mapping[str, str]) -> dict[str, str]:
+    """The options of a new node that the authority there will certify. Raises ConfigError."""
+    check_authority(where)
+    return {**OPTIONS, **options}
 
 
 def certify_node(where: Path, node: Path, *, cluster: str, name: str, hosts: Iterable[str]) -> None:

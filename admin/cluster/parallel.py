@@ -1,22 +1,15 @@
 """The same question to many nodes at once, and an end to it when the user does not wait."""
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
-from queue import Empty, SimpleQueue
-from typing import Final, NamedTuple, TypeVar
+from concurrent.futures import Future
+from typing import Final, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 AT_ONCE_MAX: Final = 31
-
-
-class _Done(NamedTuple):
-    """What came of one of them."""
-
-    place: int
-    result: object = None
-    error: BaseException | None = None
 
 
 def each(questions: Sequence[T], ask: Callable[[T], R]) -> list[R]:
@@ -25,36 +18,23 @@ def each(questions: Sequence[T], ask: Callable[[T], R]) -> list[R]:
     Ctrl-C ends it at once: a thread that still waits for a node is left alone, and the process does
     not wait for it either, as it would with an executor of the standard library.
     """
-    left: SimpleQueue[tuple[int, T]] = SimpleQueue()
-    done: SimpleQueue[_Done] = SimpleQueue()
-    for one in enumerate(questions):
-        left.put(one)
+    answers: list[Future[R]] = [Future() for _ in questions]
+    left = deque(zip(answers, questions, strict=True))
 
     def work() -> None:
-        while (found := _next(left)) is not None:
-            place, question = found
+        while True:
             try:
-                done.put(_Done(place, ask(question)))
+                answer, question = left.popleft()
+            except IndexError:
+                return
+            try:
+                answer.set_result(ask(question))
             except BaseException as error:  # noqa: BLE001 - raised again by who waits
-                done.put(_Done(place, error=error))
+                answer.set_exception(error)
 
-    results: dict[int, R] = {}
     try:
         for _ in range(min(len(questions), AT_ONCE_MAX)):
             threading.Thread(target=work, name="ask a node", daemon=True).start()
-        while len(results) < len(questions):
-            place, result, error = done.get()
-            if error is not None:
-                raise error
-            results[place] = result  # type: ignore[assignment]  # as `ask` returned it
+        return [answer.result() for answer in answers]
     finally:
-        while _next(left) is not None:
-            pass  # nobody waits for an answer to these
-    return [results[place] for place in range(len(questions))]
-
-
-def _next(left: "SimpleQueue[tuple[int, T]]") -> tuple[int, T] | None:
-    try:
-        return left.get_nowait()
-    except Empty:
-        return None
+        left.clear()  # nobody waits for an answer to these

@@ -91,8 +91,7 @@ def force(
     cluster. Raises ConfigError when something is in `directory`, StoreError.
     """
     if authority is not None:
-        laying.check_authority(authority)
-        options = {**laying.OPTIONS, **options}
+        options = laying.certified_options(authority, options)
     begun = time.monotonic()
 
     def wait(rows: Spaces) -> None:

@@ -69,11 +69,7 @@ class ClientLinks:
         The first that welcomes us is it. If it does not lead it says so, and who does.
         """
         while self.home is None and now >= self._dial_at:
-            busy = {
-                link.address
-                for link in self._links.values()
-                if link.phase is not ConnectionPhase.READY
-            }
+            busy = _being_dialled(self)
             address = self.route.next_address(now, busy)
             if address is None:
                 self.soon(self.route.rested(busy))
@@ -104,9 +100,7 @@ class ClientLinks:
         """End the handshake: from now on this client belongs to that cluster."""
         self._hello = Hello(party=Party.CLIENT, cluster=link.cluster)
         self.route.answered(link.address)
-        if self.home is not None and link.address == self.route.hinted:
-            self.leave(self.home)
-        if self.home is None:
+        if self.home is None or link.address == self.route.hinted:
             self.home = link
 
     def failed(self, link: ClientLink, why: str, now: float) -> None:
@@ -143,7 +137,7 @@ class ClientLinks:
             self.back_off(now)
         else:
             self.route.note_failure(link.address, str(error))
-            self._turn(link, hint, now)
+            self._turn(hint, now)
 
     def informed(self, link: ClientLink, answer: list[object], now: float) -> None:
         """Take a STATUS: learn the members, and go where the leader is."""
@@ -155,15 +149,17 @@ class ClientLinks:
         if link.deposed and link.inflight:
             self.soon(now)
         if link is self.home and leader and leader != link.replica and address:
-            self._turn(link, address, now)
+            self._turn(address, now)
 
-    def _turn(self, link: ClientLink, hint: str | None, now: float) -> None:
-        """Leave home for the hinted address, or else for the next one."""
-        self.leave(link)
+    def _turn(self, hint: str | None, now: float) -> None:
+        """Leave home for the hinted address, or else for the next one.
+
+        Its connection stays open: a client without a leader comes back.
+        """
+        self.home = None
         self._dial_at = now
         address = self.route.prefer(hint) if hint else None
-        phases = [each.phase for each in self._links.values() if each.address == address]
-        if phases and ConnectionPhase.READY not in phases:
+        if address in _being_dialled(self):
             self._dial_at = now + STAGGER_S  # it is being dialled: the first turn is its own
         self.back_off(now, hint=address, longest=TURN_DELAY_MAX_S)
 
@@ -180,11 +176,6 @@ class ClientLinks:
         self.pace.failed(now, hint=hint, longest=longest)
         if self.pace.resume_at > now:
             self.soon(self.pace.resume_at)
-
-    def leave(self, link: ClientLink) -> None:
-        """Send nothing more there for now. It stays open: a client without a leader comes back."""
-        if self.home is link:
-            self.home = None
 
     def close(self, link: ClientLink) -> None:
         """Close it now."""
@@ -269,13 +260,10 @@ def close_idle(wires: ClientLinks, *, asked: bool) -> None:
     Some are kept while no leader is found for what is `asked`: nodes without a leader would get a
     new connection, with a handshake and a login, from each client at every turn.
     """
-    links = wires.links()
-    if len(links) == 1 and links[0] is wires.home:
-        return
     most = IDLE_MAX if asked and wires.pace.searching else 0
     idle = [
         link
-        for link in links
+        for link in wires.links()
         if link.phase is ConnectionPhase.READY and not link.inflight and link is not wires.home
     ]
     for link in idle[: max(0, len(idle) - most)]:
@@ -299,6 +287,11 @@ def certify(wires: ClientLinks, id: int, name: CertifiedName, binding: bytes) ->
     link = wires.find(id)
     if link is not None:
         link.certify(name, binding)
+
+
+def _being_dialled(wires: ClientLinks) -> set[str]:
+    """The addresses whose connections are not up yet."""
+    return {link.address for link in wires.links() if link.phase is not ConnectionPhase.READY}
 
 
 def _limit(wires: ClientLinks, link: ClientLink, now: float) -> None:

@@ -24,6 +24,7 @@ from qsync.wire import limits, replies
 from qsync.wire.frames import frame
 from qsync.wire.verbs import WriteRequest
 from tests.unit.test_client_core import Stage, error_of, write_of
+from tests.unit.test_client_search import welcome
 
 NO_ADDRESSES = ["h:" + "1" * 5000, "h" * 300, "a\0b:1", "@"]
 
@@ -231,9 +232,7 @@ def test_nodes_that_send_a_client_around_do_not_keep_it_busy(*, endless: bool) -
     while not ask.settled:
         stage.pass_time(0.001)
         for link, address in list(stage.open.items()):
-            if not stage.welcomed(link):
-                stage.accept(address)
-                stage.status(link, {"leader": 0})
+            welcome(stage, link)
             other = f"n{asked}:1" if endless else {"a:1": "b:1", "b:1": "a:1"}[address]
             for request in stage.heard(link):
                 stage.refuse(link, write_of([request]), NotLeader("no", leader=other))

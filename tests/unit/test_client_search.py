@@ -9,14 +9,19 @@ from tests.unit.test_client_core import Stage, write_of
 NODES = ("a:1", "b:1", "c:1")
 
 
+def welcome(stage: Stage, link: int, *, replica: int = 1) -> None:
+    """The node takes the connection, if it has not yet, and knows no leader."""
+    if not stage.welcomed(link):
+        stage.accept(stage.open[link], replica=replica)
+        stage.status(link, {"leader": 0})
+
+
 def serve(stage: Stage, *, leader: str | None = None) -> int:
     """All nodes answer at once: the leader commits, the others lead nowhere. How many asked?"""
     asked = 0
     stage.play()
     for link, address in list(stage.open.items()):
-        if not stage.welcomed(link):
-            stage.accept(address, replica=NODES.index(address) + 1)
-            stage.status(link, {"leader": 0})
+        welcome(stage, link, replica=NODES.index(address) + 1)
         for request in stage.heard(link):
             asked += 1
             write = write_of([request])
@@ -105,10 +110,8 @@ def test_only_so_many_connections_are_kept_whoever_is_named_as_leader() -> None:
     most = 0
     for named in range(1, 2_000):
         stage.pass_time(0.01)
-        for link, address in list(stage.open.items()):
-            if not stage.welcomed(link):
-                stage.accept(address)
-                stage.status(link, {"leader": 0})
+        for link in list(stage.open):
+            welcome(stage, link)
             for request in stage.heard(link):
                 refusal = NotLeader("another", leader=f"n{named}:1")
                 stage.refuse(link, write_of([request]), refusal)
@@ -126,10 +129,9 @@ def test_a_client_remembers_no_more_addresses_than_it_may_know() -> None:
         for link, address in list(stage.open.items()):
             if address not in {"n0:1", "n1:1"}:
                 stage.drop(link)
-            elif not stage.welcomed(link):
-                stage.accept(address)
-                stage.status(link, {"leader": 0})
-            for request in stage.heard(link) if stage.welcomed(link) else ():
+                continue
+            welcome(stage, link)
+            for request in stage.heard(link):
                 refusal = NotLeader("another", leader=f"n{named}:1")
                 stage.refuse(link, write_of([request]), refusal)
         route.forget(f"n{named}:1")  # it is of another cluster
