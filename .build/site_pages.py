@@ -35,6 +35,7 @@ SECTIONS = {
         "explanation/*.md",
         "security.md",
         "performance.md",
+        "performance-changes.md",
         "design/*.md",
         "design/packages/*.md",
         "decisions/*.md",
