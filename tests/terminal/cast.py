@@ -38,7 +38,7 @@ def node(id: int, *, leads: bool = False, **more: object) -> dict[str, object]:
         "cluster": {"name": "demo"},
         "replicaset": {"uuid": "c"},
         "address": f"127.0.0.1:330{id}",
-        "version": "0.1.0",
+        "version": "0.2.0",
         "status": "running",
         "role": "leader" if leads else "follower",
         "mode": "candidate",
