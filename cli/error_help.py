@@ -182,8 +182,8 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "`qsync log verify DIR` shows where.",
     ),
     "DISK_FULL": ErrorHelp(
-        "The file system is full, or a quota is reached.",
-        "Free some space; the node continues by itself.",
+        "The file system is full, a quota is reached, or a file would exceed `ulimit -f`.",
+        "Free some space, or raise the limit; the node continues by itself.",
     ),
     "DIRECTORY_GONE": ErrorHelp(
         "The volume was detached, or the directory was moved, removed or replaced.",
