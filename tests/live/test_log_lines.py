@@ -19,7 +19,7 @@ def test_a_node_serves_although_its_standard_error_is_a_full_pipe(tmp_path: Path
     started = [*command, "start", str(tmp_path / "c" / "n1")]
     with subprocess.Popen(started, stdout=subprocess.DEVNULL, stderr=writing) as node:
         try:
-            with qsync.connect(address, timeout=30) as db:
+            with qsync.connect(address, timeout=30, connect_timeout=30) as db:
                 db.schema.create_space("t")
                 db.space("t").insert([1, "one"])
                 assert db.space("t").get([1]) == [1, "one"]
