@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from cli.examples import examples
+from cli.options import FILE_PATH
 from cli.output import say
 from qsync.errors import ConfigError
 
@@ -40,7 +41,7 @@ def key_options(command: Callable[..., R]) -> Callable[..., R]:
     )
     names = click.option(
         "--key-file",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE_PATH,
         metavar="FILE",
         help="The key of a sealed place, or its sealing key; else QSYNC_BACKUP_KEY or "
         "QSYNC_BACKUP_KEY_FILE.",
@@ -78,7 +79,7 @@ def load(url: str, said: KeyOptions) -> "Catalogue":
 @click.command(
     "key", epilog=examples("# keep a copy of it elsewhere", "qsync backup key backup.key")
 )
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("file", type=FILE_PATH)
 def make_key(*, file: Path) -> None:
     """Create a key to seal backups with; without the key they cannot be read.
 
@@ -92,8 +93,8 @@ def make_key(*, file: Path) -> None:
 
 
 @click.command("sealing-key", epilog="Example: qsync backup sealing-key backup.key backup.seal")
-@click.argument("key", type=click.Path(path_type=Path, dir_okay=False))
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("key", type=FILE_PATH)
+@click.argument("file", type=FILE_PATH)
 def make_sealing_key(*, key: Path, file: Path) -> None:
     """Create a key that seals backups but cannot open them, for the machines that make them.
 

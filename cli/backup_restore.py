@@ -9,7 +9,7 @@ import click
 from cli.backup_keys import KeyOptions, key_options, load
 from cli.examples import examples
 from cli.new_authority import certified, new_authority_option
-from cli.options import json_option, set_options
+from cli.options import DIRECTORY_PATH, dry_run_option, json_option, settings_option
 from cli.output import document, say, style
 from cli.render.bars import bars
 from qsync.units import how_many
@@ -25,16 +25,14 @@ if TYPE_CHECKING:
 )
 @click.argument("place", metavar="DEST")
 @key_options
-@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("directory", type=DIRECTORY_PATH)
 @click.option("--to-index", type=click.IntRange(1), help="Up to this entry of the log.")
 @click.option("--to-time", metavar="TIME", help="Up to this time: ISO 8601; default zone UTC.")
 @click.option("--backup", "chosen", metavar="INDEX", help="Start from this backup.")
 @click.option("--listen", metavar="HOST:PORT", help="Address of the node.")
-@click.option(
-    "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option. Repeatable."
-)
+@settings_option()
 @new_authority_option
-@click.option("--dry-run", is_flag=True, help="Print what would be restored, and change nothing.")
+@dry_run_option("what would be restored")
 @json_option
 def restore(
     *,
@@ -45,7 +43,7 @@ def restore(
     to_time: str | None,
     chosen: str | None,
     listen: str | None,
-    settings: tuple[str, ...],
+    settings: dict[str, str],
     ca_dir: Path | None,
     dry_run: bool,
 ) -> None:
@@ -64,7 +62,7 @@ def restore(
     wanted = WantedPoint(
         index=to_index, time=None if to_time is None else _moment(to_time), backup=chosen
     )
-    options = set_options(settings) | ({} if listen is None else {"listen": listen})
+    options = settings | ({} if listen is None else {"listen": listen})
     if ca_dir is not None:
         options = laying.certified_options(ca_dir, options)
     node = new_cluster.NewNode(directory=directory, options=options)

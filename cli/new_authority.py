@@ -4,9 +4,11 @@ from pathlib import Path
 
 import click
 
+from cli.options import DIRECTORY_PATH
+
 new_authority_option = click.option(
     "--ca-dir",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=DIRECTORY_PATH,
     help="The authority, ca.crt and ca.key, that certifies the new node and its administrator.",
 )
 

@@ -1,6 +1,7 @@
 """Options that many commands share, so that they are spelt and behave the same everywhere."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
 
 import click
@@ -14,6 +15,10 @@ from qsync.form import form
 P = ParamSpec("P")
 R = TypeVar("R")
 GIVEN_TWICE: Final = "the target is given twice: as TARGET and with --target"
+FILE_PATH: Final = click.Path(path_type=Path, dir_okay=False)
+DIRECTORY_PATH: Final = click.Path(path_type=Path, file_okay=False)
+"""Paths that a command reads or writes; they need not exist."""
+IN_NUMBERS: Final = "what would happen, in numbers"
 _NAMED = "qsync.named"
 
 
@@ -171,6 +176,25 @@ def target_option(command: Callable[P, R]) -> Callable[P, R]:
         envvar="QSYNC_TARGET",
         help="host:port, a comma list, qsync://host1,host2/, a lab's name or a context.",
     )(command)
+
+
+def dry_run_option(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """`--dry-run`. `what`: what it prints instead of a change."""
+    return click.option("--dry-run", is_flag=True, help=f"Print {what}, and change nothing.")
+
+
+def settings_option(
+    words: str = "Set an option. Repeatable.", *, name: str = "OPTION"
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """`--set OPTION=VALUE`, which becomes a map."""
+    return click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar=f"{name}=VALUE",
+        callback=lambda _ctx, _param, given: set_options(given),
+        help=words,
+    )
 
 
 def set_options(settings: tuple[str, ...]) -> dict[str, str]:

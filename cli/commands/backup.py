@@ -16,7 +16,7 @@ from cli.backup_keys import (
 from cli.backup_restore import restore, when
 from cli.examples import examples
 from cli.exits import CheckFailed
-from cli.options import Duration, Size, json_option, target_option
+from cli.options import Duration, Size, dry_run_option, json_option, target_option
 from cli.output import document, say, style, text
 from cli.render.bars import bars
 from qsync.units import how_many
@@ -239,7 +239,7 @@ def verify(*, place: str, key: KeyOptions) -> None:
 @click.option(
     "--keep-within", type=Duration(), metavar="AGE", help="Keep those up to this age: 30d."
 )
-@click.option("--dry-run", is_flag=True, help="Print what would be removed, and change nothing.")
+@dry_run_option("what would be removed")
 @json_option
 def prune(
     *,

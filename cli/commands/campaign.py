@@ -8,7 +8,7 @@ import click
 
 from cli.ending import interrupted_politely
 from cli.exits import CheckFailed
-from cli.options import json_option
+from cli.options import DIRECTORY_PATH, json_option
 from cli.output import document, say, style, text
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _MINUTE_S = 60.0
 )
 @click.option(
     "--keep",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=DIRECTORY_PATH,
     metavar="DIR",
     help="Leave the history and the directories of the nodes in DIR.",
 )

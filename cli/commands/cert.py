@@ -10,7 +10,13 @@ import click
 
 from cli.examples import examples
 from cli.exits import CheckFailed
-from cli.options import json_option, target_argument, timeout_option
+from cli.options import (
+    DIRECTORY_PATH,
+    FILE_PATH,
+    json_option,
+    target_argument,
+    timeout_option,
+)
 from cli.output import document, say, style, text
 from qsync.errors import ConfigError
 from qsync.rights import RESERVED
@@ -19,9 +25,6 @@ from qsync.tls.names import Bearer, CertifiedName
 if TYPE_CHECKING:
     from admin.certs.looking import ShownCertificate
     from admin.certs.making import KeyPair
-
-_FILE = click.Path(path_type=Path, dir_okay=False)
-_DIRECTORY = click.Path(path_type=Path, file_okay=False)
 
 
 @click.group(
@@ -49,11 +52,11 @@ def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
             help="How long the certificate is good.",
         ),
         click.option(
-            "--dir", "directory", type=_DIRECTORY, default="certs", show_default=True,
+            "--dir", "directory", type=DIRECTORY_PATH, default="certs", show_default=True,
             help="Where certificate and key are written.",
         ),
         click.option(
-            "--ca-dir", type=_DIRECTORY, help="Where ca.crt and ca.key are, if not in --dir."
+            "--ca-dir", type=DIRECTORY_PATH, help="Where ca.crt and ca.key are, if not in --dir."
         ),
         click.option("--overwrite", is_flag=True, help="Replace existing files."),
     ):  # fmt: skip
@@ -65,7 +68,7 @@ def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--dir",
     "directory",
-    type=_DIRECTORY,
+    type=DIRECTORY_PATH,
     default="certs",
     show_default=True,
     help="Where ca.crt and ca.key are written.",
@@ -147,7 +150,7 @@ def client(
 
 
 @cert.command(epilog="Example: qsync cert show certs/n1.crt --json")
-@click.argument("files", nargs=-1, required=True, type=_FILE)
+@click.argument("files", nargs=-1, required=True, type=FILE_PATH)
 @json_option
 def show(*, files: tuple[Path, ...]) -> None:
     """Print the subject, the issuer and the expiry of the certificates in FILES."""
@@ -168,9 +171,11 @@ def show(*, files: tuple[Path, ...]) -> None:
 
 
 @cert.command(epilog="Example: qsync cert check certs/n1.crt --key certs/n1.key --host db1.example")
-@click.argument("file", type=_FILE)
-@click.option("--ca", "authority", type=_FILE, help="The authorities.  [default: ca.crt beside it]")
-@click.option("--key", type=_FILE, help="Its private key.")
+@click.argument("file", type=FILE_PATH)
+@click.option(
+    "--ca", "authority", type=FILE_PATH, help="The authorities.  [default: ca.crt beside it]"
+)
+@click.option("--key", type=FILE_PATH, help="Its private key.")
 @click.option("--node", "node_name", metavar="NAME", help="Require the certificate of this node.")
 @click.option("--user", "user_name", metavar="NAME", help="Require the certificate of this user.")
 @click.option("--cluster", metavar="UUID", help="Require this cluster, with --node or --user.")

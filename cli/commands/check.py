@@ -14,7 +14,7 @@ from cli.check_outputs import CheckOutputs, lacks_extra
 from cli.ending import interrupted_politely
 from cli.examples import examples
 from cli.exits import Exit
-from cli.options import Duration, json_option, set_options
+from cli.options import DIRECTORY_PATH, FILE_PATH, Duration, json_option, set_options
 from cli.output import WIDTH_ELSEWHERE, as_document, console, document, say, style, text
 from cli.render import waiting
 
@@ -128,13 +128,13 @@ def _choices() -> str:
 )
 @click.option(
     "--html",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE_PATH,
     metavar="FILE",
     help="Write a report as one HTML page.",
 )
 @click.option(
     "--violations",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=DIRECTORY_PATH,
     metavar="DIR",
     help="Write all violations with their proofs, as Parquet.",
 )
@@ -150,7 +150,7 @@ def _choices() -> str:
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=DIRECTORY_PATH,
     metavar="DIR",
     help="Write everything: DIR/report.html, DIR/violations, DIR/report.json.",
 )

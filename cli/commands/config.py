@@ -9,16 +9,21 @@ from admin.cluster.shared_settings import SettingChange, SharedSettings
 from cli.agreeing import check_agreed, yes_option
 from cli.examples import examples
 from cli.exits import CheckFailed
-from cli.options import json_option, set_options, target_argument, target_option, timeout_option
+from cli.options import (
+    FILE_PATH,
+    dry_run_option,
+    json_option,
+    set_options,
+    settings_option,
+    target_argument,
+    target_option,
+    timeout_option,
+)
 from cli.output import document, json_schema, say, style, text
 from cli.time_limit import TimeLimit
 from cli.under_way import change_under_way
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
-
-dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="Print the difference, and change nothing."
-)
 
 
 @click.command(
@@ -30,7 +35,7 @@ dry_run_option = click.option(
 @click.argument("settings", nargs=-1, required=True, metavar="OPTION=VALUE...")
 @target_option
 @yes_option
-@dry_run_option
+@dry_run_option("the difference")
 @timeout_option("10s")
 @json_option
 def set_(
@@ -50,7 +55,7 @@ def set_(
 @click.argument("options", nargs=-1, required=True, metavar="OPTION...")
 @target_option
 @yes_option
-@dry_run_option
+@dry_run_option("the difference")
 @timeout_option("10s")
 @json_option
 def unset(
@@ -117,9 +122,6 @@ DEFAULTS = "default"
 """The word for a node with all defaults."""
 
 _PATH = click.argument("path", type=click.Path(path_type=Path, exists=True))
-_set_option = click.option(
-    "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option. Repeatable."
-)
 
 
 @click.group(
@@ -142,15 +144,15 @@ config.add_command(unset)
 
 
 @config.command(epilog="Example: qsync config init --set node.id=2 --set node.name=n2 > n2.yaml")
-@click.argument("path", type=click.Path(path_type=Path, dir_okay=False), required=False)
-@_set_option
+@click.argument("path", type=FILE_PATH, required=False)
+@settings_option()
 @json_option
-def init(*, path: Path | None, settings: tuple[str, ...]) -> None:
+def init(*, path: Path | None, settings: dict[str, str]) -> None:
     """Write a commented file with every option and its default.
 
     To PATH, which must not exist yet, or to stdout. Options may go by Tarantool's names.
     """
-    template = NodeConfig.template(set_options(settings))
+    template = NodeConfig.template(settings)
     if path is not None:
         _write_new(path, template)
     if style().as_json:
@@ -173,9 +175,9 @@ def _write_new(path: Path, template: str) -> None:
 
 @config.command(epilog="Example: qsync config check n1/node.yaml")
 @_PATH
-@_set_option
+@settings_option()
 @json_option
-def check(*, path: Path, settings: tuple[str, ...]) -> None:
+def check(*, path: Path, settings: dict[str, str]) -> None:
     """Validate PATH as a node would read it, variables included; report every problem."""
     found = _load(path, settings)
     members = [{"id": m.id, "name": m.name, "address": str(m.address)} for m in found.peers]
@@ -188,11 +190,11 @@ def check(*, path: Path, settings: tuple[str, ...]) -> None:
 
 @config.command(epilog="Example: qsync config show n1/node.yaml --origin --changed")
 @_PATH
-@_set_option
+@settings_option()
 @click.option("--origin", is_flag=True, help="Print where each value comes from.")
 @click.option("--changed", is_flag=True, help="Print only options that differ from their default.")
 @json_option
-def show(*, path: Path, settings: tuple[str, ...], origin: bool, changed: bool) -> None:
+def show(*, path: Path, settings: dict[str, str], origin: bool, changed: bool) -> None:
     """Print every option and its value as the node would use it."""
     found = _load(path, settings)
     everything = found.values().items()
@@ -216,8 +218,8 @@ def diff(*, left: Path, right: Path, fail: bool) -> None:
 
     RIGHT is another file; without it the defaults.
     """
-    ours = _load(left, ()).values()
-    theirs = (NodeConfig.load(None, {}) if str(right) == DEFAULTS else _load(right, ())).values()
+    ours = _load(left, {}).values()
+    theirs = (NodeConfig.load(None, {}) if str(right) == DEFAULTS else _load(right, {})).values()
     keys = [*ours, *(key for key in theirs if key not in ours)]
     changes = {
         key: (ours.get(key), theirs.get(key)) for key in keys if ours.get(key) != theirs.get(key)
@@ -238,11 +240,11 @@ def schema() -> None:
     json_schema("config.schema", NodeConfig.schema())
 
 
-def _load(path: Path, settings: tuple[str, ...]) -> NodeConfig:
+def _load(path: Path, settings: dict[str, str]) -> NodeConfig:
     file = path / FILE if path.is_dir() else path
     if not file.exists():
         raise ConfigError(f"there is no {file}", hint=f"`qsync config init {file}` writes one")
-    return NodeConfig.load(file, flags=set_options(settings))
+    return NodeConfig.load(file, flags=settings)
 
 
 def _print_changes(

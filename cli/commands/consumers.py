@@ -7,7 +7,14 @@ from admin.cluster import consumers, short
 from admin.cluster.consumers import LogUse
 from admin.cluster.short import seconds
 from cli.examples import examples
-from cli.options import json_option, target_argument, target_option, timeout_option
+from cli.options import (
+    IN_NUMBERS,
+    dry_run_option,
+    json_option,
+    target_argument,
+    target_option,
+    timeout_option,
+)
 from cli.output import document, say, style, text
 from cli.printable import one_line
 from cli.time_limit import TimeLimit
@@ -55,9 +62,7 @@ def list_(*, target: list[str], timeout: float) -> None:
 @gc.command(epilog="Example: qsync member gc drop mailer --dry-run")
 @click.argument("name")
 @target_option
-@click.option(
-    "--dry-run", is_flag=True, help="Print what would happen, in numbers, and change nothing."
-)
+@dry_run_option(IN_NUMBERS)
 @timeout_option("10s")
 @json_option
 def drop(*, name: str, target: list[str], dry_run: bool, timeout: float) -> None:

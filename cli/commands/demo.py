@@ -9,7 +9,7 @@ import click
 from cli.ending import interrupted_politely
 from cli.examples import examples
 from cli.exits import CheckFailed
-from cli.options import Duration, json_option
+from cli.options import DIRECTORY_PATH, Duration, json_option
 from cli.output import console, document, say, style, text
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _LINE_EVERY_S = 1.0
 @click.option("--no-kill", is_flag=True, help="Do not kill the leader.")
 @click.option(
     "--keep",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=DIRECTORY_PATH,
     metavar="DIR",
     help="Leave data, logs and a bundle of evidence in DIR, for `qsync check --quick DIR`.",
 )

@@ -16,7 +16,13 @@ from cli import completions, drill_places
 from cli.ending import interrupted_politely
 from cli.examples import examples
 from cli.exits import CheckFailed
-from cli.options import json_option, mutant_option, set_options
+from cli.options import (
+    DIRECTORY_PATH,
+    FILE_PATH,
+    json_option,
+    mutant_option,
+    settings_option,
+)
 from cli.output import content, document, json_schema, names, say, style, text
 from qsync.disk_errors import naming
 from qsync.errors import ConfigError
@@ -150,7 +156,7 @@ def hooks(*, file: str | None) -> None:
 @_DRILL
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=DIRECTORY_PATH,
     metavar="DIR",
     help="A new directory for report and evidence. [default: a temporary one]",
 )
@@ -178,17 +184,13 @@ def hooks(*, file: str | None) -> None:
     "--simulate", is_flag=True, help="Run in the simulator: virtual time, reproducible, fast."
 )
 @mutant_option("With --simulate: a safety rule switched off.")
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Override a value of the file, such as expect.rto.below=3s. Repeatable.",
+@settings_option(
+    "Override a value of the file, such as expect.rto.below=3s. Repeatable.", name="KEY"
 )
 @click.option("--repeat", type=click.IntRange(1, 1000), default=1, help="How many runs.")
 @click.option(
     "--junit",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE_PATH,
     metavar="FILE",
     help="Write the results as JUnit XML, for CI.",
 )
@@ -208,7 +210,7 @@ def run(
     dry_run: bool,
     simulate: bool,
     mutant: str | None,
-    settings: tuple[str, ...],
+    settings: dict[str, str],
     repeat: int,
     junit: Path | None,
     secure: bool,
@@ -218,7 +220,7 @@ def run(
     from admin.drills import session  # noqa: PLC0415 - client and checker, only needed here
     from cli.render.drill import Lines  # noqa: PLC0415 - the same
 
-    found = reader.load(reader.find(drill), set_options(settings))
+    found = reader.load(reader.find(drill), settings)
     if hooks is not None and (simulate or secure or keep):
         raise click.UsageError("--hooks is for a cluster that is there: no lab, no simulator")
     if mutant is not None and not simulate:
@@ -305,7 +307,7 @@ def summary(*, directory: Path) -> None:
 )
 @click.option(
     "--html",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE_PATH,
     metavar="FILE",
     help="Write a page with both runs side by side, drawn on the same axes.",
 )

@@ -12,7 +12,7 @@ from admin.lab import lab
 from cli import targets
 from cli.examples import examples
 from cli.exits import NoFile
-from cli.options import Duration, json_option, timeout_option
+from cli.options import DIRECTORY_PATH, Duration, json_option, timeout_option
 from cli.output import document, say, style
 from cli.render.bars import bars
 from qsync.disk_errors import NO_ROOM
@@ -42,7 +42,7 @@ _BAR_ENTRIES_MIN = 10_000
 @click.argument("sources", nargs=-1, required=True, metavar="TARGET...")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=DIRECTORY_PATH,
     required=True,
     metavar="DIR",
     help="Directory of the bundle; an earlier dump in it is continued.",

@@ -23,7 +23,7 @@ from cli import targets
 from cli.commands.faults import fault
 from cli.commands.links import cut, heal, links, slow
 from cli.examples import examples
-from cli.options import json_option, set_options, timeout_option
+from cli.options import DIRECTORY_PATH, json_option, settings_option, timeout_option
 from cli.output import document, say, style, text
 from cli.render.lab import line_of, row_of, state_of
 from qsync.default_port import DEFAULT_PORT
@@ -66,7 +66,7 @@ def _options(command: click.Command) -> None:
         ),
         click.Option(
             ["--dir", "directory"],
-            type=click.Path(path_type=Path, file_okay=False),
+            type=DIRECTORY_PATH,
             help="Its directory. [default: below the state directory]",
         ),
     ]
@@ -77,13 +77,7 @@ def _options(command: click.Command) -> None:
 @click.option(
     "--nodes", type=click.IntRange(1, labs.NODES_MAX), help="Number of nodes.  [default: 3]"
 )
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="OPTION=VALUE",
-    help="An option of every node, such as election.timeout=300ms. Repeatable.",
-)
+@settings_option("An option of every node, such as election.timeout=300ms. Repeatable.")
 @timeout_option("15s", "How long to wait for a leader.")
 @click.option(
     "--direct", is_flag=True, help="No proxy between the nodes: faster, but links cannot be cut."
@@ -96,7 +90,7 @@ def _options(command: click.Command) -> None:
 def up(
     *,
     nodes: int | None,
-    settings: tuple[str, ...],
+    settings: dict[str, str],
     direct: bool,
     secure: bool,
     timeout: float,
@@ -288,7 +282,7 @@ def _make_or_load(
     where: Path,
     label: str,
     nodes: int | None,
-    settings: tuple[str, ...],
+    settings: dict[str, str],
     *,
     direct: bool,
     secure: bool,
@@ -312,7 +306,7 @@ def _make_or_load(
         where,
         name=label,
         nodes=nodes or _NODES,
-        options=TAGGED | set_options(settings),
+        options=TAGGED | settings,
         first_port=DEFAULT_PORT if where.parent == labs.home() else None,
         links=not direct,
         secure=secure,

@@ -6,7 +6,13 @@ import click
 
 from admin.cluster import leadership, surveys
 from admin.cluster.surveys import ClusterSurvey
-from cli.options import json_option, target_option, timeout_option
+from cli.options import (
+    IN_NUMBERS,
+    dry_run_option,
+    json_option,
+    target_option,
+    timeout_option,
+)
 from cli.output import document, say, style
 from cli.time_limit import TimeLimit
 from cli.under_way import change_under_way
@@ -20,10 +26,6 @@ _TAKE_OVER_S = 3.0
 _SHOWN_BY = "status"
 """The command that shows who leads."""
 
-dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="Print what would happen, in numbers, and change nothing."
-)
-
 wait_option = click.option(
     "--wait/--no-wait",
     default=True,
@@ -35,7 +37,7 @@ wait_option = click.option(
 @click.command(epilog="Example: qsync promote n2 --dry-run")
 @click.argument("node")
 @target_option
-@dry_run_option
+@dry_run_option(IN_NUMBERS)
 @wait_option
 @timeout_option("15s")
 @json_option
@@ -60,7 +62,7 @@ def promote(*, node: str, target: list[str], dry_run: bool, wait: bool, timeout:
 @click.argument("node", required=False)
 @click.option("--to", "heir", metavar="NODE", help="The node that becomes the leader.")
 @target_option
-@dry_run_option
+@dry_run_option(IN_NUMBERS)
 @wait_option
 @timeout_option("15s")
 @json_option
@@ -94,7 +96,7 @@ def demote(
 @click.command(name="clear-synchro-queue", epilog="Example: qsync clear-synchro-queue n1 --dry-run")
 @click.argument("node", required=False)
 @target_option
-@dry_run_option
+@dry_run_option(IN_NUMBERS)
 @wait_option
 @timeout_option("15s")
 @json_option

@@ -12,7 +12,14 @@ from admin.cluster.surveys import ClusterSurvey
 from cli.commands import consumers
 from cli.examples import examples
 from cli.exits import CheckFailed
-from cli.options import json_option, target_argument, target_option, timeout_option
+from cli.options import (
+    IN_NUMBERS,
+    dry_run_option,
+    json_option,
+    target_argument,
+    target_option,
+    timeout_option,
+)
 from cli.output import document, say, style, text
 from cli.time_limit import TimeLimit
 from cli.under_way import change_under_way
@@ -46,13 +53,7 @@ member.add_command(consumers.gc)
 
 def _change(command: Callable[P, R]) -> Callable[P, R]:
     """The options that every change has."""
-    return target_option(
-        click.option(
-            "--dry-run",
-            is_flag=True,
-            help="Print what would happen, in numbers, and change nothing.",
-        )(timeout_option("30s")(json_option(command)))
-    )
+    return target_option(dry_run_option(IN_NUMBERS)(timeout_option("30s")(json_option(command))))
 
 
 _force = click.option(

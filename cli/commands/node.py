@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.examples import examples
-from cli.options import TargetOption, json_option, set_options
+from cli.options import DIRECTORY_PATH, TargetOption, json_option, settings_option
 from cli.output import document, say, style
 from qsync.config import NodeConfig
 from qsync.config.sections import ClusterUsers
@@ -35,7 +35,7 @@ FILE = "node.yaml"
         "qsync start n1",
     )
 )
-@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("directory", type=DIRECTORY_PATH)
 @click.argument("hosts", nargs=-1, metavar="[HOST[:PORT]]...")
 @click.option(
     "--cluster",
@@ -62,12 +62,10 @@ FILE = "node.yaml"
 )
 @click.option(
     "--ca-dir",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=DIRECTORY_PATH,
     help="With --join --secure: where ca.crt and ca.key are.  [default: certs beside DIRECTORY]",
 )
-@click.option(
-    "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option. Repeatable."
-)
+@settings_option()
 @json_option
 def init(
     *,
@@ -79,7 +77,7 @@ def init(
     listen: str | None,
     secure: bool,
     ca_dir: Path | None,
-    settings: tuple[str, ...],
+    settings: dict[str, str],
 ) -> None:
     """Found a cluster: write the directory of its one node, or of each of its members.
 
@@ -96,7 +94,6 @@ def init(
     An interrupted `qsync init` can be repeated: what it left is removed first, and until then no
     node starts there.
     """
-    options = set_options(settings)
     _check_hosts(hosts, cluster=cluster)
     if join is None:
         _check_founding(ca_dir, anonymous=anonymous)
@@ -106,9 +103,9 @@ def init(
         authority = (ca_dir or directory.absolute().parent / "certs") if secure else None
         if cluster or listen is None:
             raise click.UsageError("--join wants --listen HOST:PORT, and no --cluster")
-        made = _joining(directory, options, join, listen, authority=authority, anonymous=anonymous)
+        made = _joining(directory, settings, join, listen, authority=authority, anonymous=anonymous)
     else:
-        made = _founding(directory, hosts, options, cluster=cluster, secure=secure, listen=listen)
+        made = _founding(directory, hosts, settings, cluster=cluster, secure=secure, listen=listen)
     if style().as_json:
         document(
             "init",
@@ -217,18 +214,16 @@ def _row(member: "FoundingMember") -> dict[str, object]:
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="The YAML file; without it, variables, --set and defaults alone.",
 )
-@click.option(
-    "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option. Repeatable."
-)
-def node(*, path: Path | None, settings: tuple[str, ...]) -> int:
+@settings_option()
+def node(*, path: Path | None, settings: dict[str, str]) -> int:
     """Run one node in the foreground until SIGTERM or Ctrl-C."""
     if path is not None:
         unfinished.check(path.parent)
-    return _run(NodeConfig.load(path, flags=set_options(settings)))
+    return _run(NodeConfig.load(path, flags=settings))
 
 
 @click.command(epilog="Example: qsync start ./n1")
-@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("directory", type=DIRECTORY_PATH)
 @click.option(
     "--moved",
     "files",

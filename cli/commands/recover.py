@@ -7,15 +7,13 @@ import click
 
 from cli.examples import examples
 from cli.new_authority import certified, new_authority_option
-from cli.options import json_option, set_options
+from cli.options import DIRECTORY_PATH, json_option, settings_option
 from cli.output import document, say, style, text
 from qsync.units import how_many
 
 if TYPE_CHECKING:
     from admin.recovery.forcing import Recovered
     from admin.recovery.survey import OtherLog, RecoverySurvey
-
-_directory = click.Path(path_type=Path, file_okay=False)
 
 
 @click.command(
@@ -27,12 +25,12 @@ _directory = click.Path(path_type=Path, file_okay=False)
         "qsync start ./n1-new",
     )
 )
-@click.argument("survivor", type=_directory)
-@click.argument("new", type=_directory, required=False)
+@click.argument("survivor", type=DIRECTORY_PATH)
+@click.argument("new", type=DIRECTORY_PATH, required=False)
 @click.option(
     "--compare",
     "directories",
-    type=_directory,
+    type=DIRECTORY_PATH,
     multiple=True,
     metavar="DIR",
     help="The directory of another member, where its node does not run. Repeatable.",
@@ -49,13 +47,7 @@ _directory = click.Path(path_type=Path, file_okay=False)
     is_flag=True,
     help="Confirm that no other member of this cluster runs, or will ever run again.",
 )
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="OPTION=VALUE",
-    help="Set an option of the new node. Repeatable.",
-)
+@settings_option("Set an option of the new node. Repeatable.")
 @new_authority_option
 @json_option
 def recover(
@@ -65,7 +57,7 @@ def recover(
     directories: tuple[Path, ...],
     lose: int,
     others_are_stopped: bool,
-    settings: tuple[str, ...],
+    settings: dict[str, str],
     ca_dir: Path | None,
 ) -> None:
     """Go on from the directory SURVIVOR, alone, when the other members are lost for good.
@@ -92,7 +84,7 @@ def recover(
         made = None
         if new is not None:
             forcing.check(found, lose=lose, others_are_stopped=others_are_stopped)
-            made = forcing.force(left, new, set_options(settings), ca_dir)
+            made = forcing.force(left, new, settings, ca_dir)
     if style().as_json:
         document("recover", **_members(found), made=None if made is None else _made(made))
         return

@@ -11,7 +11,7 @@ from cli import lives
 from cli.examples import examples
 from cli.exits import CheckFailed
 from cli.explorations import explore
-from cli.options import Duration, json_option
+from cli.options import DIRECTORY_PATH, Duration, json_option
 from cli.output import document, say, style, text
 from cli.plans import PlanOptions, jobs_option, lists, members, plan_of, plan_options, plans_of
 from qsync.units import how_many
@@ -47,7 +47,7 @@ _SAY_EVERY = 20
 @click.option("--replay", "seed", type=int, metavar="SEED", help="Run one seed, print its trace.")
 @click.option(
     "--bundle",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=DIRECTORY_PATH,
     metavar="DIR",
     help="Leave the evidence of every run in DIR/seed-N, for `qsync check`.",
 )

@@ -10,7 +10,7 @@ import click
 
 from cli.examples import examples
 from cli.exits import CheckFailed
-from cli.options import json_option
+from cli.options import FILE_PATH, json_option
 from cli.output import document, say, style, text
 from cli.plans import PlanOptions, jobs_option, lists, members, plan_of, plan_options, plans_of
 from cli.progress_line import ProgressLine
@@ -34,12 +34,12 @@ _LAST_LINES = 60
 @jobs_option
 @click.option(
     "--resume",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE_PATH,
     help="File of results; seeds in it are not run again.",
 )
 @click.option(
     "--corpus",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE_PATH,
     help="Run the seeds of this file first; keep there the few that reach most of what is rare.",
 )
 @click.option(

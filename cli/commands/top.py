@@ -6,7 +6,7 @@ import click
 
 from cli.ending import interrupted_politely
 from cli.examples import examples
-from cli.options import Duration, json_option, target_argument
+from cli.options import FILE_PATH, Duration, json_option, target_argument
 
 
 @click.command(
@@ -21,7 +21,7 @@ from cli.options import Duration, json_option, target_argument
 @click.option("--once", is_flag=True, help="Print one frame and exit.")
 @click.option(
     "--record",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE_PATH,
     help="Record one sample per second to a new FILE; .gz in its name compresses it.",
 )
 @click.option(

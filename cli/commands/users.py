@@ -9,7 +9,7 @@ import click
 from cli.agreeing import check_agreed, yes_option
 from cli.examples import examples
 from cli.new_passwords import check_one_source, new_password
-from cli.options import json_option, target_option, timeout_option
+from cli.options import dry_run_option, json_option, target_option, timeout_option
 from cli.output import document, say, style, text
 from cli.render.rights import (
     creation_in_words,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_dry_run = dry_run_option("what would be done")
 _OPEN = "this cluster has no users: every client may do everything"
 _CLOSED = "no user is left: only the owner of a node's directory comes in, by the socket there"
 
@@ -49,12 +50,6 @@ def role() -> None:
 
 def _common(command: Callable[P, R]) -> Callable[P, R]:
     return target_option(timeout_option("10s")(json_option(command)))
-
-
-def _dry_run(command: Callable[P, R]) -> Callable[P, R]:
-    return click.option(
-        "--dry-run", is_flag=True, help="Print what would be done, and change nothing."
-    )(command)
 
 
 def _password_options(command: Callable[P, R]) -> Callable[P, R]:
