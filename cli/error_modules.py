@@ -18,6 +18,6 @@ ERROR_MODULES = (
     "admin.checker.spark.java",
     "cli.exits",
     "cli.shell.failures",
-    "admin.cluster.leadership",
+    "admin.cluster.ask",
     "admin.drills.failures",
 )

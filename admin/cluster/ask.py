@@ -6,12 +6,24 @@ from collections.abc import Sequence
 from admin.cluster import parallel
 from qsync.client import local_sockets
 from qsync.client.one_node import TIMEOUT_S, NodeConnection
-from qsync.errors import ProtocolError, QsyncError, Unavailable
+from qsync.errors import FailureReason, Outcome, ProtocolError, QsyncError, Unavailable
 from qsync.status import decode
 from qsync.status.record import NodeStatus
 from qsync.wire import replies
 from qsync.wire.session import Greeting
 from qsync.wire.verbs import PlainRequest, Request, Verb
+
+GRACE_S = 1.0
+"""How much longer than the node to wait for a change, so that its own error arrives."""
+
+
+class NoAnswer(QsyncError):
+    """The node did not answer in time: it may still carry the request out."""
+
+    code = "NO_ANSWER"
+    number = 83
+    outcome = Outcome.UNKNOWN
+    hint = "`qsync status` shows who leads now"
 
 
 def status(address: str, *, timeout: float = TIMEOUT_S) -> dict[str, object]:
@@ -69,6 +81,19 @@ def value(address: str, request: Request, *, timeout: float = TIMEOUT_S) -> list
     """Send one request and return the values of the answer."""
     with NodeConnection(address, timeout=timeout) as line:
         return line.ask(request, timeout=timeout)
+
+
+def change(address: str, request: Request, *, timeout: float, hint: str = "") -> list[object]:
+    """Return the answer to a change, when it is made. Raises NoAnswer if that is unknown.
+
+    `hint`: what shows whether it is made, if not `qsync status`.
+    """
+    try:
+        return value(address, request, timeout=timeout + GRACE_S)
+    except Unavailable as error:
+        if error.reason is FailureReason.REFUSED:
+            raise  # nobody heard the request
+        raise NoAnswer(error.message, hint=hint, details=error.details) from None
 
 
 def only(values: list[object]) -> object:

@@ -7,7 +7,6 @@ import msgspec
 from msgspec import Struct
 
 from admin.cluster import ask, surveys
-from admin.cluster.leadership import GRACE_S, NoAnswer
 from qsync.client import operations
 from qsync.consumer import ConsumerKind
 from qsync.errors import AccessDenied, ConfigError, NotLeader, ReadOnly, Unavailable
@@ -111,12 +110,8 @@ def drop(use: LogUse, one: ConsumerStatus, *, timeout: float) -> None:
     is_member = one.kind == ConsumerKind.REPLICA
     make = operations.let_go_consumer if is_member else operations.drop_consumer
     request = WriteRequest(1, b"", 0, 0, 0, [make(one.name)], timeout)
-    try:
-        ask.value(use.node.address, request, timeout=timeout + GRACE_S)
-    except Unavailable as error:
-        raise NoAnswer(
-            error.message, details=error.details, hint="`qsync member gc list` shows what is so"
-        ) from None
+    hint = "`qsync member gc list` shows what is so"
+    ask.change(use.node.address, request, timeout=timeout, hint=hint)
 
 
 def _member_name(one: ConsumerStatus) -> str:

@@ -1,28 +1,24 @@
 """Changes of leadership for commands and `top`: the preview in numbers, and the change itself."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from admin.cluster import ask
 from admin.cluster.surveys import ClusterSurvey
-from qsync.errors import FailureReason, Outcome, QsyncError, Unavailable
 from qsync.wire import replies
-from qsync.wire.verbs import DryRunRequest, Request
-
-GRACE_S = 1.0
-"""How much longer than the node to wait, so that its own error arrives."""
+from qsync.wire.verbs import ClearRequest, DemoteRequest, DryRunRequest, PromoteRequest
 
 
-class NoAnswer(QsyncError):
-    """The node did not answer in time: it may still carry the request out."""
+class ClusterVerb(StrEnum):
+    """Changes of leadership, by the names that a node's dry run has for them."""
 
-    code = "NO_ANSWER"
-    number = 83
-    outcome = Outcome.UNKNOWN
-    hint = "`qsync status` shows who leads now"
+    PROMOTE = "promote"
+    DEMOTE = "demote"
+    CLEAR = "clear_synchro_queue"
 
 
-def would(address: str, verb: str) -> dict[str, object]:
-    """Return what `promote`, `demote` or `clear_synchro_queue` would do there, in numbers."""
+def would(address: str, verb: ClusterVerb) -> dict[str, object]:
+    """Return what the change would do at that node, in numbers."""
     return replies.read_map(ask.value(address, DryRunRequest(1, verb)))
 
 
@@ -74,12 +70,15 @@ def in_words(numbers: Mapping[str, object], found: ClusterSurvey) -> str:
     return f"{words}, hands over to {named}" if heir else words
 
 
-def perform(address: str, request: Request, *, timeout: float) -> None:
-    """Perform the change, and return when it is done. Raises NoAnswer if that is unknown."""
-    try:
-        ask.value(address, request, timeout=timeout + GRACE_S)
-    except Unavailable as error:
-        if error.reason is not FailureReason.REFUSED:
-            # The request may have arrived, and may still succeed.
-            raise NoAnswer(error.message, details=error.details) from None
-        raise
+def perform(address: str, verb: ClusterVerb, *, heir: int = 0, timeout: float) -> None:
+    """Perform the change, and return when it is done. Raises NoAnswer if that is unknown.
+
+    `heir`: the id of the successor of a leader that steps down; 0: a node of its choice.
+    """
+    match verb:
+        case ClusterVerb.PROMOTE:
+            ask.change(address, PromoteRequest(1, timeout), timeout=timeout)
+        case ClusterVerb.DEMOTE:
+            ask.change(address, DemoteRequest(1, heir, timeout), timeout=timeout)
+        case ClusterVerb.CLEAR:
+            ask.change(address, ClearRequest(1, timeout), timeout=timeout)

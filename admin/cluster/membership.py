@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from admin.cluster import ask, leadership, sides, surveys
+from admin.cluster import ask, sides, surveys
 from admin.cluster.surveys import ClusterSurvey, peer_of
 from qsync import features
 from qsync.client import targets
@@ -357,7 +357,7 @@ def change(
         action, one, role=role, address=address, force=force, dry_run=False, timeout=timeout
     )
     try:
-        leadership.perform(found.leader.address, request, timeout=timeout)
+        ask.change(found.leader.address, request, timeout=timeout)
     except ReadOnly as error:
         error.hint = REFUSED_HINT  # it is the change that is refused, not writes
         raise

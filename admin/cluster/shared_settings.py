@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from admin.cluster import ask, fields, surveys
-from admin.cluster.leadership import GRACE_S, NoAnswer
 from election.quorum import Quorum
 from qsync import settings
 from qsync.client import operations
 from qsync.config.aliases import canonical
-from qsync.errors import ConfigError, NotLeader, Unavailable
+from qsync.errors import ConfigError, NotLeader
 from qsync.status.record import NodeStatus
 from qsync.wire import replies
 from qsync.wire.verbs import InfoRequest, WriteRequest
@@ -134,11 +133,7 @@ def change(
     """
     operation = operations.change_settings({each.key: each.then for each in changes})
     request = WriteRequest(1, b"", 0, 0, 0, [operation], timeout)
-    try:
-        told = ask.value(found.leader.address, request, timeout=timeout + GRACE_S)
-    except Unavailable as error:
-        raise NoAnswer(
-            error.message, details=error.details, hint="`qsync config cluster` shows what counts"
-        ) from None
+    hint = "`qsync config cluster` shows what counts"
+    told = ask.change(found.leader.address, request, timeout=timeout, hint=hint)
     term, index, _, acks = (each for each in told[:4] if isinstance(each, int))
     return ChangeReceipt(term=term, index=index, acks=acks)

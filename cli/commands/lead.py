@@ -1,10 +1,13 @@
 """`qsync promote`, `demote` and `clear-synchro-queue`: who leads, and what becomes of the limbo."""
 
 import contextlib
+from collections.abc import Callable
+from typing import ParamSpec, TypedDict, TypeVar, Unpack
 
 import click
 
 from admin.cluster import leadership, surveys
+from admin.cluster.leadership import ClusterVerb
 from admin.cluster.surveys import ClusterSurvey
 from cli.options import (
     IN_NUMBERS,
@@ -18,7 +21,9 @@ from cli.time_limit import TimeLimit
 from cli.under_way import change_under_way
 from qsync.client.one_node import TIMEOUT_S
 from qsync.errors import NotLeader, Unavailable
-from qsync.wire.verbs import ClearRequest, DemoteRequest, PromoteRequest
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _TAKE_OVER_S = 3.0
 """A new leader is read-only for a moment, which is not reported as an outage."""
@@ -26,102 +31,86 @@ _TAKE_OVER_S = 3.0
 _SHOWN_BY = "status"
 """The command that shows who leads."""
 
-wait_option = click.option(
-    "--wait/--no-wait",
-    default=True,
-    show_default=True,
-    help="Also wait until the cluster takes writes.",
-)
+
+class _LeadOptions(TypedDict):
+    """What `_changes` gives a command."""
+
+    target: list[str]
+    dry_run: bool
+    wait: bool
+    timeout: float
+
+
+def _changes(command: Callable[P, R]) -> Callable[P, R]:
+    """The options of every change of leadership."""
+    wait = click.option(
+        "--wait/--no-wait",
+        default=True,
+        show_default=True,
+        help="Also wait until the cluster takes writes.",
+    )
+    limited = timeout_option("15s")(json_option(command))
+    return target_option(dry_run_option(IN_NUMBERS)(wait(limited)))
 
 
 @click.command(epilog="Example: qsync promote n2 --dry-run")
 @click.argument("node")
-@target_option
-@dry_run_option(IN_NUMBERS)
-@wait_option
-@timeout_option("15s")
-@json_option
-def promote(*, node: str, target: list[str], dry_run: bool, wait: bool, timeout: float) -> None:
+@_changes
+def promote(*, node: str, **given: Unpack[_LeadOptions]) -> None:
     """Make NODE the leader; returns when it takes writes.
 
     With a live leader this is a planned switchover that loses nothing and rolls nothing back.
     """
-    limit = TimeLimit(timeout)
-    found = surveys.survey(target, timeout=limit.to_look)
-    address = surveys.node_address(found, node)
-    if dry_run:
-        _dry_run(found, node, "promote")
-    else:
-        left = limit.left
-        with change_under_way(_SHOWN_BY):
-            leadership.perform(address, PromoteRequest(1, left), timeout=left)
-        _tell(node, target, limit, wait=wait)
+    _change(ClusterVerb.PROMOTE, node, **given)
 
 
 @click.command(epilog="Example: qsync demote --to n3")
 @click.argument("node", required=False)
 @click.option("--to", "heir", metavar="NODE", help="The node that becomes the leader.")
-@target_option
-@dry_run_option(IN_NUMBERS)
-@wait_option
-@timeout_option("15s")
-@json_option
-def demote(
-    *,
-    node: str | None,
-    heir: str | None,
-    target: list[str],
-    dry_run: bool,
-    wait: bool,
-    timeout: float,
-) -> None:
+@_changes
+def demote(*, node: str | None, heir: str | None, **given: Unpack[_LeadOptions]) -> None:
     """Make the leader (or NODE, if it leads) step down, with an empty limbo.
 
     The successor is a candidate that is connected and was heard from recently, and it has the whole
     log before it takes over. If NODE does not lead, nothing is done, and that is no error.
     """
-    limit = TimeLimit(timeout)
-    found = surveys.survey(target, timeout=limit.to_look)
-    name, address = _leader_or(found, node)
-    to = 0 if heir is None else surveys.node_id(found, heir)
-    if dry_run:
-        _dry_run(found, name, "demote", heir=to)
-    else:
-        left = limit.left
-        with change_under_way(_SHOWN_BY):
-            leadership.perform(address, DemoteRequest(1, to, left), timeout=left)
-        _tell(name, target, limit, wait=wait)
+    _change(ClusterVerb.DEMOTE, node, heir, **given)
 
 
 @click.command(name="clear-synchro-queue", epilog="Example: qsync clear-synchro-queue n1 --dry-run")
 @click.argument("node", required=False)
-@target_option
-@dry_run_option(IN_NUMBERS)
-@wait_option
-@timeout_option("15s")
-@json_option
-def clear_synchro_queue(
-    *,
+@_changes
+def clear_synchro_queue(*, node: str | None, **given: Unpack[_LeadOptions]) -> None:
+    """Make NODE (or the leader) the owner of the limbo, and confirm what is pending.
+
+    It waits and confirms; it never rolls anything back.
+    """
+    _change(ClusterVerb.CLEAR, node, **given)
+
+
+def _change(
+    verb: ClusterVerb,
     node: str | None,
+    heir: str | None = None,
+    *,
     target: list[str],
     dry_run: bool,
     wait: bool,
     timeout: float,
 ) -> None:
-    """Make NODE (or the leader) the owner of the limbo, and confirm what is pending.
-
-    It waits and confirms; it never rolls anything back.
-    """
+    """Perform the change at that node, or at the leader, and tell who leads then."""
     limit = TimeLimit(timeout)
     found = surveys.survey(target, timeout=limit.to_look)
     name, address = _leader_or(found, node)
+    to = 0 if heir is None else surveys.node_id(found, heir)
     if dry_run:
-        _dry_run(found, name, "clear_synchro_queue")
-    else:
-        left = limit.left
-        with change_under_way(_SHOWN_BY):
-            leadership.perform(address, ClearRequest(1, left), timeout=left)
-        _tell(name, target, limit, wait=wait)
+        would = leadership.would(address, verb)
+        _tell_dry_run(verb, name, leadership.toward(would, to, found) if to else would, found)
+        return
+    left = limit.left
+    with change_under_way(_SHOWN_BY):
+        leadership.perform(address, verb, heir=to, timeout=left)
+    _tell(name, target, limit, wait=wait)
 
 
 def _leader_or(found: ClusterSurvey, node: str | None) -> tuple[str, str]:
@@ -132,15 +121,13 @@ def _leader_or(found: ClusterSurvey, node: str | None) -> tuple[str, str]:
     return found.leader.name, found.leader.address
 
 
-def _dry_run(found: ClusterSurvey, name: str, what: str, *, heir: int = 0) -> None:
-    address = surveys.node_address(found, name)
-    would = leadership.would(address, what)
-    if heir:
-        would = leadership.toward(would, heir, found)
+def _tell_dry_run(
+    verb: ClusterVerb, name: str, would: dict[str, object], found: ClusterSurvey
+) -> None:
     if style().as_json:
-        document("dry-run", verb=what, node=name, would=would)
+        document("dry-run", verb=verb, node=name, would=would)
     else:
-        say(f"{what} {name}: {leadership.in_words(would, found)}")
+        say(f"{verb} {name}: {leadership.in_words(would, found)}")
 
 
 def _tell(name: str, target: list[str], limit: TimeLimit, *, wait: bool) -> None:

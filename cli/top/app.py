@@ -11,6 +11,7 @@ from rich.console import Console, RenderableType
 from rich.live import Live as LiveScreen
 
 from admin.cluster import leadership, sides
+from admin.cluster.leadership import ClusterVerb
 from admin.cluster.moment import MomentWriter
 from admin.cluster.picture import ClusterPicture
 from cli.top import keys
@@ -18,7 +19,6 @@ from cli.top.draw import UNICODE, Signs
 from cli.top.layout import Screen, screen
 from cli.top.sources import ScreenSource
 from cli.top.view import (
-    ClusterVerb,
     Do,
     NameConfirmation,
     Preview,
@@ -30,7 +30,6 @@ from cli.top.view import (
     press,
 )
 from qsync.errors import QsyncError, Unavailable
-from qsync.wire.verbs import ClearRequest, DemoteRequest, PromoteRequest, Request
 
 _FONTS = re.compile(r"@font-face\s*\{.*?\}", re.DOTALL)
 """A saved screen fetches nothing from anywhere: the viewer's own fixed-width font does."""
@@ -146,10 +145,10 @@ class App:
         try:
             address = self._address(wish.node)
             if isinstance(wish, Do):
-                done = await trio.to_thread.run_sync(_do, address, wish.verb)
+                done = await trio.to_thread.run_sync(_perform, address, wish.verb)
                 self._tell(f"{wish.verb} {wish.node}: {done}")
                 return
-            would = await trio.to_thread.run_sync(leadership.would, address, wish.verb.value)
+            would = await trio.to_thread.run_sync(leadership.would, address, wish.verb)
         except QsyncError as error:
             self._tell(f"{wish.verb} {wish.node}: {error}")
             return
@@ -203,19 +202,9 @@ class App:
         return f"recording to {self.writer.path.absolute()}; r again to stop"
 
 
-def _do(address: str, verb: ClusterVerb) -> str:
-    leadership.perform(address, _request(verb), timeout=ACT_S)
+def _perform(address: str, verb: ClusterVerb) -> str:
+    leadership.perform(address, verb, timeout=ACT_S)
     return "done"
-
-
-def _request(verb: ClusterVerb) -> Request:
-    match verb:
-        case ClusterVerb.PROMOTE:
-            return PromoteRequest(1, ACT_S)
-        case ClusterVerb.DEMOTE:
-            return DemoteRequest(1, 0, ACT_S)
-        case ClusterVerb.CLEAR:
-            return ClearRequest(1, ACT_S)
 
 
 def _stamp() -> str:

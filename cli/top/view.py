@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from admin.cluster.leadership import ClusterVerb
 from admin.cluster.picture import ClusterPicture
 
 
@@ -16,14 +17,6 @@ class Page(StrEnum):
     HISTORY = "history"
     FINDINGS = "findings"
     HELP = "help"
-
-
-class ClusterVerb(StrEnum):
-    """Commands that change the cluster. Each asks for confirmation."""
-
-    PROMOTE = "promote"
-    DEMOTE = "demote"
-    CLEAR = "clear_synchro_queue"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

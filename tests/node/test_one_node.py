@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 import pytest
 import trio
 
-from admin.cluster import leadership
-from admin.cluster.leadership import NoAnswer
+from admin.cluster import ask
+from admin.cluster.ask import NoAnswer
 from election.messages import Replica
 from qsync.client.one_node import NodeConnection
 from qsync.client.one_node_aio import AsyncNodeConnection
@@ -182,6 +182,6 @@ def test_an_order_that_nobody_heard_is_not_in_doubt_and_any_other_is() -> None:
     with socket.create_server(("127.0.0.1", 0)) as door:
         address = f"127.0.0.1:{door.getsockname()[1]}"
     with pytest.raises(Unavailable):
-        leadership.perform(address, PING, timeout=1)
+        ask.change(address, PING, timeout=1)
     with serving(welcome, hear) as address, pytest.raises(NoAnswer):
-        leadership.perform(address, PING, timeout=1)
+        ask.change(address, PING, timeout=1)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from admin.cluster.leadership import ClusterVerb
 from admin.cluster.moment import Moment, MomentWriter, read
 from admin.cluster.picture import ClusterPicture, PictureModel
 from admin.cluster.unreachable import UnreachableNode
@@ -20,7 +21,7 @@ from cli.render.status import status
 from cli.top.app import App
 from cli.top.draw import ASCII
 from cli.top.layout import KEYS, KEYS_READ_ONLY, KEYS_REPLAY, Screen, lines, screen
-from cli.top.view import ClusterVerb, NameConfirmation, Page, ViewState
+from cli.top.view import NameConfirmation, Page, ViewState
 from tests.terminal import cast
 
 

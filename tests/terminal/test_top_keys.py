@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from admin.cluster.leadership import ClusterVerb
 from cli.top.keys import decode
 from cli.top.view import (
     FILTER_CHARACTERS_MAX,
-    ClusterVerb,
     Do,
     NameConfirmation,
     Page,
