@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from admin.cluster import ask, sides, surveys
 from admin.cluster.surveys import ClusterSurvey, peer_of
@@ -75,6 +75,37 @@ class ClusterMember:
             "role": self.role,
             "version": self.version,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedChange:
+    """A change of one member, as an operator wants it.
+
+    `role`: what it is to be, where that changes. `address`: where it is dialled then; None: where
+    it is now. `force`: also where the cluster may lose its quorum for a while.
+    """
+
+    action: MemberAction
+    one: ClusterMember
+    role: MemberRole = MemberRole.VOTER
+    address: str | None = None
+    force: bool = False
+
+    def request(self, *, timeout: float, dry_run: bool = False) -> ChangeMemberRequest:
+        """The request to the leader."""
+        one = self.one
+        return ChangeMemberRequest(
+            1,
+            action=self.action.value,
+            replica=one.id,
+            instance=one.runs or "",
+            name=one.name,
+            address=self.address or one.address,
+            role=self.role.value,
+            force=self.force,
+            dry_run=dry_run,
+            timeout=timeout,
+        )
 
 
 def members(found: ClusterSurvey) -> list[ClusterMember]:
@@ -223,40 +254,44 @@ def _first_answer(address: str, *, timeout: float, progress: Progress | None) ->
             time.sleep(ASKED_AGAIN_S)
 
 
-def add(
-    found: ClusterSurvey,
-    one: ClusterMember,
-    *,
-    role: MemberRole,
-    force: bool,
-    timeout: float,
-    progress: Progress,
+def perform(
+    found: ClusterSurvey, wanted: WantedChange, *, timeout: float, progress: Progress
 ) -> None:
-    """Make the node at that address a member; returns when the change is decided.
+    """Perform a change, in several requests where one does not do; returns when it is decided."""
+    if wanted.action is MemberAction.ADD:
+        _add(found, wanted, timeout=timeout, progress=progress)
+    elif (
+        wanted.action is MemberAction.SET_ROLE
+        and wanted.role is MemberRole.VOTER
+        and not wanted.force
+    ):
+        _make_voter(found, wanted, deadline=time.monotonic() + timeout, progress=progress)
+    else:
+        change(found, wanted, timeout=timeout)
+
+
+def _add(found: ClusterSurvey, wanted: WantedChange, *, timeout: float, progress: Progress) -> None:
+    """Make a node a member.
 
     It is a learner first, and a voter when it has the log: a voter that lacks it would be part
     of a quorum that does not exist yet (membership.md M4 a). Raises NotCaughtUp when it did not
     catch up in time; it stays a learner then. Raises ConfigError for a member of another role.
     """
+    one, role = wanted.one, wanted.role
     if one.role is not None and not _becomes(one.role, role):
         raise ConfigError(
             f"{one.name} is a member already: {one.role}",
             hint=f"to change that: qsync member set-role {one.name} {role}",
         )
     deadline = time.monotonic() + timeout
+    in_steps = role is MemberRole.VOTER and not wanted.force
     if one.role is None:
-        change(
-            found,
-            MemberAction.ADD,
-            one,
-            role=MemberRole.JOINING if role is MemberRole.VOTER and not force else role,
-            force=force,
-            timeout=timeout,
-        )
+        first = replace(wanted, role=MemberRole.JOINING) if in_steps else wanted
+        change(found, first, timeout=timeout)
         progress(f"{one.name} is a member; it receives the log")
-    elif force and one.role == MemberRole.JOINING:
-        change(found, MemberAction.SET_ROLE, one, role=role, force=True, timeout=timeout)
-    if role is MemberRole.VOTER and not force:
+    elif wanted.force and one.role == MemberRole.JOINING:
+        change(found, replace(wanted, action=MemberAction.SET_ROLE), timeout=timeout)
+    if in_steps:
         _wait_until_voter(found, one, deadline=deadline, progress=progress)
 
 
@@ -310,15 +345,15 @@ def _broken_link(found: ClusterSurvey, one: ClusterMember) -> str:
     return ""
 
 
-def make_voter(
-    found: ClusterSurvey, one: ClusterMember, *, deadline: float, progress: Progress
+def _make_voter(
+    found: ClusterSurvey, wanted: WantedChange, *, deadline: float, progress: Progress
 ) -> None:
     """Make a learner a voter as soon as possible; repeats until the deadline (monotonic clock)."""
-    said = None
+    one, said = wanted.one, None
     while True:
         left = max(deadline - time.monotonic(), ASKED_AGAIN_S)
         try:
-            change(found, MemberAction.SET_ROLE, one, role=MemberRole.VOTER, timeout=left)
+            change(found, wanted, timeout=left)
         except ReadOnly as error:
             broken = _broken_link(found, one)
             line = f"{error.message}; {broken}" if broken else error.message
@@ -336,16 +371,7 @@ def make_voter(
             return
 
 
-def change(
-    found: ClusterSurvey,
-    action: MemberAction,
-    one: ClusterMember,
-    *,
-    timeout: float,
-    role: MemberRole = MemberRole.LEARNER,
-    address: str | None = None,
-    force: bool = False,
-) -> None:
+def change(found: ClusterSurvey, wanted: WantedChange, *, timeout: float) -> None:
     """One change of the configuration; returns when it is decided.
 
     Raises NotLeader without a leader, ReadOnly with the reason when the leader refuses, and
@@ -353,28 +379,8 @@ def change(
     """
     if found.leader is None:
         raise NotLeader("there is no leader, and only a leader changes the configuration")
-    request = request_of(
-        action, one, role=role, address=address, force=force, dry_run=False, timeout=timeout
-    )
     try:
-        ask.change(found.leader.address, request, timeout=timeout)
+        ask.change(found.leader.address, wanted.request(timeout=timeout), timeout=timeout)
     except ReadOnly as error:
         error.hint = REFUSED_HINT  # it is the change that is refused, not writes
         raise
-
-
-def request_of(
-    action: MemberAction,
-    one: ClusterMember,
-    *,
-    role: MemberRole,
-    address: str | None,
-    force: bool,
-    dry_run: bool,
-    timeout: float,
-) -> ChangeMemberRequest:
-    """The request to the leader."""
-    where = one.address if address is None else address
-    instance = one.runs or ""
-    told = (action.value, one.id, instance, one.name, where, role.value, force, dry_run, timeout)
-    return ChangeMemberRequest(1, *told)

@@ -1,9 +1,10 @@
 """The effect of a configuration change: the leader's numbers, and a sentence."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from admin.cluster import ask, fields
-from admin.cluster.membership import OUT, SILENT, STRANGER, VOTER, ClusterMember, request_of
+from admin.cluster.membership import OUT, SILENT, STRANGER, VOTER, WantedChange
 from admin.cluster.surveys import ClusterSurvey
 from qsync.member import MemberAction, MemberRole
 from qsync.units import how_many
@@ -12,63 +13,45 @@ from qsync.wire import replies
 _NUMBERS = ("voters", "voters_after", "quorum", "quorum_after", "heard", "lag")
 
 
-def would(
-    found: ClusterSurvey,
-    action: MemberAction,
-    one: ClusterMember,
-    *,
-    role: MemberRole = MemberRole.VOTER,
-    address: str | None = None,
-    force: bool = False,
-) -> dict[str, object]:
+def would(found: ClusterSurvey, wanted: WantedChange) -> dict[str, object]:
     """The numbers before and after; `refused` is the reason of a refusal.
 
     `heard`: how many of the voters after it the leader hears now. `lag`: entries that the node
     lacks. `changes`: how many entries of the log it takes.
     """
+    action, one = wanted.action, wanted.one
     numbers: dict[str, object] = {
         "node": one.name,
         "action": action.value,
         "standing": one.standing,
-        "changes": _changes(action, one, role),
+        "changes": _changes(wanted),
         "refused": None,
         **dict.fromkeys(_NUMBERS),
     }
     if action is MemberAction.MOVE:
-        numbers |= {"from": one.address, "to": address}
+        numbers |= {"from": one.address, "to": wanted.address}
     if action is MemberAction.REPLACE and one.standing == STRANGER:
         numbers |= {"out": one.named, "in": one.runs}
     if found.leader is None:
         return numbers | {
             "refused": "there is no leader, and only a leader changes the configuration"
         }
-    step = action
+    step = wanted
     if action is MemberAction.ADD and one.role == MemberRole.JOINING:
-        step = MemberAction.SET_ROLE  # it was added, and only its role is left to change
-    told = _asked(found.leader.address, step, one, role=role, address=address, force=force)
+        step = replace(wanted, action=MemberAction.SET_ROLE)  # only its role is left to change
+    told = _asked(found.leader.address, step)
     numbers |= {name: told.get(name) for name in (*_NUMBERS, "refused")}
-    if action is MemberAction.ADD and role is MemberRole.VOTER and not force:
+    if action is MemberAction.ADD and wanted.role is MemberRole.VOTER and not wanted.force:
         # It is a learner until it has the log, so missing entries are no reason to refuse.
-        first = _asked(found.leader.address, action, one, role=MemberRole.JOINING, address=address)
+        first = _asked(found.leader.address, replace(wanted, role=MemberRole.JOINING))
         numbers["refused"] = first.get("refused")
     if not numbers["changes"] and action is not MemberAction.REPLACE:
         numbers["refused"] = None
     return numbers
 
 
-def _asked(
-    leader: str,
-    action: MemberAction,
-    one: ClusterMember,
-    *,
-    role: MemberRole,
-    address: str | None,
-    force: bool = False,
-) -> Mapping[str, object]:
-    request = request_of(
-        action, one, role=role, address=address, force=force, dry_run=True, timeout=0.0
-    )
-    return fields.mapping({"plan": replies.read_map(ask.value(leader, request))}, "plan")
+def _asked(leader: str, wanted: WantedChange) -> Mapping[str, object]:
+    return replies.read_map(ask.value(leader, wanted.request(timeout=0.0, dry_run=True)))
 
 
 def in_words(numbers: Mapping[str, object]) -> str:
@@ -96,8 +79,9 @@ def in_words(numbers: Mapping[str, object]) -> str:
     return words + (f"; it lacks {how_many(lag, 'entry')}, and waits for them first" if lag else "")
 
 
-def _changes(action: MemberAction, one: ClusterMember, role: MemberRole) -> int:
-    match action:
+def _changes(wanted: WantedChange) -> int:
+    one, role = wanted.one, wanted.role
+    match wanted.action:
         case MemberAction.ADD:
             return (one.role is None) + (role is MemberRole.VOTER and one.role != VOTER)
         case MemberAction.SET_ROLE:

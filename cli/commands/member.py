@@ -1,13 +1,12 @@
 """`qsync member`: who belongs to the cluster, who of them votes, and every change of that."""
 
-import time
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypedDict, TypeVar, Unpack
 
 import click
 
 from admin.cluster import membership, membership_plan, surveys
-from admin.cluster.membership import ClusterMember
+from admin.cluster.membership import ClusterMember, WantedChange
 from admin.cluster.surveys import ClusterSurvey
 from cli.commands import consumers
 from cli.examples import examples
@@ -51,7 +50,15 @@ def member() -> None:
 member.add_command(consumers.gc)
 
 
-def _change(command: Callable[P, R]) -> Callable[P, R]:
+class _ChangeOptions(TypedDict):
+    """What `_changes` gives a command."""
+
+    target: list[str]
+    dry_run: bool
+    timeout: float
+
+
+def _changes(command: Callable[P, R]) -> Callable[P, R]:
     """The options that every change has."""
     return target_option(dry_run_option(IN_NUMBERS)(timeout_option("30s")(json_option(command))))
 
@@ -87,74 +94,46 @@ def list_(*, target: list[str], timeout: float) -> None:
     "--learner", is_flag=True, help="Keep it a learner: it receives the log and does not vote."
 )
 @_force
-@_change
-def add(
-    *, address: str, learner: bool, force: bool, target: list[str], dry_run: bool, timeout: float
-) -> None:
+@_changes
+def add(*, address: str, learner: bool, force: bool, **given: Unpack[_ChangeOptions]) -> None:
     """Add the node at ADDRESS to the cluster; it becomes a voter when it has caught up.
 
     Until then it is a learner. `qsync init DIR --join TARGET` prepares such a node, and `qsync
     start DIR` runs it.
     """
-    limit = TimeLimit(timeout)
-    found = surveys.survey(target, timeout=limit.to_look)
-    one = membership.newcomer(found, address, timeout=limit.left, progress=say)
+    change = _MemberChange(**given)
+    one = membership.newcomer(change.found, address, timeout=change.limit.left, progress=say)
     role = MemberRole.LEARNER if learner else MemberRole.VOTER
-    if dry_run:
-        _would(found, MemberAction.ADD, one, role=role, force=force)
-        return
-    left = limit.left
-    with change_under_way(_SHOWN_BY):
-        membership.add(found, one, role=role, force=force, timeout=left, progress=say)
-    _done(target, f"{one.name} is a {role}")
+    wanted = WantedChange(action=MemberAction.ADD, one=one, role=role, force=force)
+    change.perform(wanted, f"{one.name} is a {role}")
 
 
 @member.command(epilog="Example: qsync member remove n4 --dry-run")
 @click.argument("node")
 @_force
-@_change
-def remove(*, node: str, force: bool, target: list[str], dry_run: bool, timeout: float) -> None:
+@_changes
+def remove(*, node: str, force: bool, **given: Unpack[_ChangeOptions]) -> None:
     """Remove NODE from the cluster; its directory is kept.
 
     A leader hands over when its own removal is committed. The node then counts as a stranger.
     """
-    limit = TimeLimit(timeout)
-    found = surveys.survey(target, timeout=limit.to_look)
-    one = _member(found, node)
-    if dry_run:
-        _would(found, MemberAction.REMOVE, one, force=force)
-        return
-    left = limit.left
-    with change_under_way(_SHOWN_BY):
-        membership.change(found, MemberAction.REMOVE, one, force=force, timeout=left)
-    _done(target, f"{one.name} is removed")
+    change = _MemberChange(**given)
+    one = change.member(node)
+    wanted = WantedChange(action=MemberAction.REMOVE, one=one, force=force)
+    change.perform(wanted, f"{one.name} is removed")
 
 
 @member.command("set-role", epilog="Example: qsync member set-role n4 voter")
 @click.argument("node")
 @click.argument("role", type=click.Choice([MemberRole.VOTER.value, MemberRole.LEARNER.value]))
 @_force
-@_change
-def set_role(
-    *, node: str, role: str, force: bool, target: list[str], dry_run: bool, timeout: float
-) -> None:
+@_changes
+def set_role(*, node: str, role: str, force: bool, **given: Unpack[_ChangeOptions]) -> None:
     """Change the role of NODE: voter (as soon as it has the log) or learner."""
-    limit, wanted = TimeLimit(timeout), MemberRole(role)
-    found = surveys.survey(target, timeout=limit.to_look)
-    one = _member(found, node)
-    if dry_run:
-        _would(found, MemberAction.SET_ROLE, one, role=wanted, force=force)
-        return
-    left = limit.left
-    with change_under_way(_SHOWN_BY):
-        if wanted is MemberRole.VOTER and not force:
-            deadline = time.monotonic() + left
-            membership.make_voter(found, one, deadline=deadline, progress=say)
-        else:
-            membership.change(
-                found, MemberAction.SET_ROLE, one, role=wanted, force=force, timeout=left
-            )
-    _done(target, f"{one.name} is a {wanted}")
+    change = _MemberChange(**given)
+    one = change.member(node)
+    wanted = WantedChange(action=MemberAction.SET_ROLE, one=one, role=MemberRole(role), force=force)
+    change.perform(wanted, f"{one.name} is a {role}")
 
 
 @member.command(epilog="Example: qsync member move n3 10.0.0.9:3301")
@@ -163,10 +142,8 @@ def set_role(
 @click.option(
     "--force", is_flag=True, help="Proceed even if NODE does not answer at ADDRESS from here."
 )
-@_change
-def move(
-    *, node: str, address: str, force: bool, target: list[str], dry_run: bool, timeout: float
-) -> None:
+@_changes
+def move(*, node: str, address: str, force: bool, **given: Unpack[_ChangeOptions]) -> None:
     """Change the address at which peers and clients dial NODE.
 
     Start it there first: nothing is changed unless it answers.
@@ -174,62 +151,66 @@ def move(
     from qsync.config import Address  # noqa: PLC0415 - loads YAML, which the other verbs do not
 
     try:
-        where = Address.parse(address)
+        where = str(Address.parse(address))
     except ValueError as error:
         raise click.BadParameter(f"{address!r} {error}", param_hint="ADDRESS") from None
-    limit = TimeLimit(timeout)
-    found = surveys.survey(target, timeout=limit.to_look)
-    one = _member(found, node)
-    membership.check_free(found, one, str(where))
-    if dry_run:
-        _would(found, MemberAction.MOVE, one, address=where)
-        return
-    if not force:
-        membership.check_moved(found, one, str(where), timeout=limit.left, progress=say)
-    left = limit.left
-    with change_under_way(_SHOWN_BY):
-        membership.change(found, MemberAction.MOVE, one, address=where, timeout=left)
-    _done(target, f"{one.name} is dialled at {where}")
+    change = _MemberChange(**given)
+    found, one = change.found, change.member(node)
+    membership.check_free(found, one, where)
+    if not (force or given["dry_run"]):
+        membership.check_moved(found, one, where, timeout=change.limit.left, progress=say)
+    wanted = WantedChange(action=MemberAction.MOVE, one=one, address=where)
+    change.perform(wanted, f"{one.name} is dialled at {where}")
 
 
 @member.command(epilog="Example: qsync member replace n3 --dry-run")
 @click.argument("node")
-@_change
-def replace(*, node: str, target: list[str], dry_run: bool, timeout: float) -> None:
+@_changes
+def replace(*, node: str, **given: Unpack[_ChangeOptions]) -> None:
     """Replace the lost directory of NODE by the one that it runs on now.
 
     For a lost disk: start the node on a new directory, then run this. The old pair of id and
     directory is removed and the new one added; returns when both changes are committed.
     """
-    limit = TimeLimit(timeout)
-    found = surveys.survey(target, timeout=limit.to_look)
-    one = _member(found, node)
-    if dry_run:
-        _would(found, MemberAction.REPLACE, one)
-        return
-    left = limit.left
-    with change_under_way(_SHOWN_BY):
-        membership.change(found, MemberAction.REPLACE, one, timeout=left)
-    _done(target, f"{one.name} is named")
+    change = _MemberChange(**given)
+    one = change.member(node)
+    change.perform(WantedChange(action=MemberAction.REPLACE, one=one), f"{one.name} is named")
 
 
-def _would(
-    found: ClusterSurvey,
-    action: MemberAction,
-    one: ClusterMember,
-    *,
-    role: MemberRole = MemberRole.VOTER,
-    address: str | None = None,
-    force: bool = False,
-) -> None:
-    would = membership_plan.would(found, action, one, role=role, address=address, force=force)
+class _MemberChange:
+    """A command that looks at the cluster, and then tells what it would change, or changes it."""
+
+    def __init__(self, *, target: list[str], dry_run: bool, timeout: float) -> None:
+        self.limit = TimeLimit(timeout)
+        self.found = surveys.survey(target, timeout=self.limit.to_look)
+        self._target = target
+        self._dry_run = dry_run
+
+    def member(self, node: str) -> ClusterMember:
+        """The member of that name, id or address. Raises ConfigError."""
+        id = surveys.node_id(self.found, node)
+        return next(each for each in membership.members(self.found) if each.id == id)
+
+    def perform(self, wanted: WantedChange, done: str) -> None:
+        """Make the change, and say that it is `done`; with --dry-run only say what it would do."""
+        if self._dry_run:
+            _tell_dry_run(wanted, membership_plan.would(self.found, wanted))
+            return
+        left = self.limit.left
+        with change_under_way(_SHOWN_BY):
+            membership.perform(self.found, wanted, timeout=left, progress=say)
+        _tell_done(self._target, done)
+
+
+def _tell_dry_run(wanted: WantedChange, would: dict[str, object]) -> None:
+    verb, name = wanted.action.value, wanted.one.name
     if style().as_json:
-        document("dry-run", verb=action.value, node=one.name, would=would)
+        document("dry-run", verb=verb, node=name, would=would)
     else:
-        say(f"{action.value} {one.name}: {membership_plan.in_words(would)}")
+        say(f"{verb} {name}: {membership_plan.in_words(would)}")
 
 
-def _done(target: list[str], what: str) -> None:
+def _tell_done(target: list[str], what: str) -> None:
     after = settled(target, what)
     rows = membership.members(after)
     if style().as_json:
@@ -254,11 +235,6 @@ def settled(target: list[str], what: str, *, timeout: float = _SETTLES_S) -> Clu
         )
         failed.outcome = Outcome.COMMITTED
         raise failed from None
-
-
-def _member(found: ClusterSurvey, node: str) -> ClusterMember:
-    id = surveys.node_id(found, node)
-    return next(each for each in membership.members(found) if each.id == id)
 
 
 def _pair(each: ClusterMember) -> str:

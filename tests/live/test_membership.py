@@ -15,6 +15,7 @@ from admin.checker.kernels.configurations import QUORUMS, REMOVED, STEPS
 from admin.checker.kernels.samples import MEET
 from admin.checker.verdict import Result
 from admin.cluster import membership, membership_plan, surveys
+from admin.cluster.membership import WantedChange
 from admin.evidence.bundle import Bundle
 from admin.lab import lab
 from admin.lab.ports import LOOPBACK, free_ports
@@ -165,10 +166,11 @@ def test_a_dry_run_counts_what_is_left_of_an_addition_that_has_begun(tmp_path: P
         survey = surveys.survey(found.addresses)
         one = membership.newcomer(survey, second.address, timeout=20)
         grown.kill(second)
-        membership.change(survey, MemberAction.ADD, one, role=MemberRole.JOINING, timeout=20)
+        joins = WantedChange(action=MemberAction.ADD, one=one, role=MemberRole.JOINING)
+        membership.change(survey, joins, timeout=20)
         now = surveys.survey(found.addresses)
         joining = replace(one, role=MemberRole.JOINING.value)
-        told = membership_plan.would(now, MemberAction.ADD, joining)
+        told = membership_plan.would(now, WantedChange(action=MemberAction.ADD, one=joining))
         assert (told["changes"], told["voters"], told["voters_after"]) == (1, 1, 2)
         assert (told["quorum"], told["quorum_after"], told["heard"]) == (1, 2, 1)
 

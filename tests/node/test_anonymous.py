@@ -6,6 +6,7 @@ from pathlib import Path
 
 import qsync
 from admin.cluster import membership, surveys
+from admin.cluster.membership import WantedChange
 from admin.lab.ports import free_ports
 from election.messages import Index, Replica
 from qsync.config import NodeConfig
@@ -98,15 +99,16 @@ def add(leader: Node, one: Node) -> None:
     found = surveys.survey([leader.address])
     newcomer = membership.newcomer(found, one.address, timeout=5)
     assert newcomer.standing == membership.STRANGER
-    learner = MemberRole.LEARNER
-    membership.add(found, newcomer, role=learner, force=False, timeout=20, progress=lambda _: None)
+    learner = WantedChange(action=MemberAction.ADD, one=newcomer, role=MemberRole.LEARNER)
+    membership.perform(found, learner, timeout=20, progress=lambda _: None)
 
 
 def remove(leader: Node, one: Node) -> None:
     """Out of the configuration, while it runs and is connected."""
     found = surveys.survey([leader.address])
     member = next(each for each in membership.members(found) if each.id == one.config.node.id)
-    membership.change(found, MemberAction.REMOVE, member, timeout=20)
+    removed = WantedChange(action=MemberAction.REMOVE, one=member)
+    membership.change(found, removed, timeout=20)
 
 
 async def it_gets_no_more(leader: Node, one: Node) -> None:

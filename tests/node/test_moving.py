@@ -7,6 +7,7 @@ import pytest
 import trio
 
 from admin.cluster import membership, surveys
+from admin.cluster.membership import WantedChange
 from admin.lab.ports import free_ports
 from qsync.errors import ConfigError, ReadOnly, Unavailable
 from qsync.member import MemberAction
@@ -41,8 +42,9 @@ async def test_a_change_that_is_refused_points_to_the_members(tmp_path: Path) ->
         def look() -> None:
             found = surveys.survey([each.address for each in nodes])
             (one,) = [each for each in membership.members(found) if each.leads]
+            replaced = WantedChange(action=MemberAction.REPLACE, one=one)
             with pytest.raises(ReadOnly, match="does not replace itself") as refused:
-                membership.change(found, MemberAction.REPLACE, one, timeout=5.0)
+                membership.change(found, replaced, timeout=5.0)
             assert "nothing was changed; `qsync member list`" in refused.value.hint
 
         await trio.to_thread.run_sync(look)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from admin.cluster import membership, surveys
+from admin.cluster.membership import WantedChange
 from admin.cluster.surveys import ClusterSurvey
 from admin.drills.live import LiveCluster
 from admin.drills.model import Step
@@ -139,17 +140,12 @@ def _ask(found: ClusterSurvey, lab: Lab, name: str, *, wanted: bool) -> None:
     node = lab.node(name)
     if wanted:
         one = membership.newcomer(found, node.address, timeout=CHANGE_S_MAX)
-        membership.add(
-            found,
-            one,
-            role=MemberRole.VOTER,
-            force=False,
-            timeout=CHANGE_S_MAX,
-            progress=lambda _: None,
-        )
-        return
-    one = next(each for each in membership.members(found) if each.id == node.id)
-    membership.change(found, MemberAction.REMOVE, one, timeout=CHANGE_S_MAX)
+        action = MemberAction.ADD
+    else:
+        one = next(each for each in membership.members(found) if each.id == node.id)
+        action = MemberAction.REMOVE
+    change = WantedChange(action=action, one=one)
+    membership.perform(found, change, timeout=CHANGE_S_MAX, progress=lambda _: None)
 
 
 def _votes(found: ClusterSurvey, id: int) -> bool:
