@@ -11,6 +11,7 @@ from admin.evidence.bundle import HISTORY, is_bundle
 from admin.evidence.manifest import MANIFEST, NoEvidence
 from admin.evidence.tables import TABLES
 from admin.lab import lab
+from qsync.directory_files import is_node_directory
 
 WANTED = (
     f"name a history or a bundle of evidence, which is a folder with a {MANIFEST}, as "
@@ -74,7 +75,7 @@ def _of_folder(path: Path) -> tuple[str, str]:
     """What is missing in a folder, and what to do."""
     if is_bundle(path.absolute().parent) and path.name in TABLES:
         return f"{path} is a part of a bundle", f"name the folder {path.parent}"
-    if (path / "identity.json").is_file():
+    if is_node_directory(path):
         return f"{path} is the directory of a node", f"`qsync dump {path} --out DIR` reads it"
     if lab.exists(path):
         return f"{path} is a lab", f"`qsync dump {path} --out DIR` takes evidence from its nodes"

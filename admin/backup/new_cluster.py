@@ -22,6 +22,7 @@ from qsync.data.ancestors import Ancestor
 from qsync.data.founding import found_anew
 from qsync.data.members import CODEC
 from qsync.decided import DecidedLog
+from qsync.directory_files import CONFIG_FILE, UNREADY
 from qsync.errors import ConfigError, StoreError
 from qsync.member import Member
 from qsync.record import read_instance
@@ -33,10 +34,6 @@ from qsync.store.private import make_private
 from qsync.store.snapfiles import SNAPSHOTS, write_snapshot
 from qsync.store.spaces import SpaceStore
 
-FILE: Final = "node.yaml"
-"""Written last: `qsync start` wants it, and so never starts what is half restored."""
-UNREADY: Final = "restoring"
-"""There before anything else is: a directory with it, and without `FILE`, is begun again."""
 _LOST_AND_FOUND: Final = "lost+found"
 """Where a disk of its own is mounted; the file system's, and only root may look into it."""
 
@@ -149,7 +146,7 @@ def found_cluster(
         noted.write(node.directory)
         cluster_secret.put(node.directory, secret)
         _finish(node.directory, draft.to_yaml())
-    config = NodeConfig.load(node.directory / FILE, {})
+    config = NodeConfig.load(node.directory / CONFIG_FILE, {})
     return FoundedCluster(config=config, index=start.index, rows=rows, dropped=dropped)
 
 
@@ -181,7 +178,7 @@ def _begun(directory: Path, cluster: str) -> Iterator[None]:
     make_private(directory)
     with (directory / UNREADY).open("a", encoding="utf-8") as file:
         lock_file(file, f"{directory} is being filled by another restore or recovery")
-        if (directory / FILE).exists():  # it has ended just now
+        if (directory / CONFIG_FILE).exists():  # it has ended just now
             (directory / UNREADY).unlink(missing_ok=True)
             check_empty(directory)
         if was_half_done:
@@ -204,10 +201,10 @@ def _clear(directory: Path) -> None:
 
 
 def _finish(directory: Path, text: str) -> None:
-    write_whole(directory / FILE, text.encode())
+    write_whole(directory / CONFIG_FILE, text.encode())
     (directory / UNREADY).unlink()
     sync_directory(directory)
 
 
 def _is_half_done(directory: Path) -> bool:
-    return (directory / UNREADY).is_file() and not (directory / FILE).exists()
+    return (directory / UNREADY).is_file() and not (directory / CONFIG_FILE).exists()

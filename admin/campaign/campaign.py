@@ -21,8 +21,9 @@ from admin.campaign.reading import Reading
 from admin.campaign.strikes import Strikes
 from admin.campaign.writing import Writing
 from admin.cluster import surveys
-from admin.lab import founding, lab
+from admin.lab import lab
 from admin.lab.lab import Lab
+from admin.lab.new_directory import run_directory
 from admin.lab.processes import interrupts
 from admin.lab.secure import client_tls, have_users
 from qsync.client.blocking import connect
@@ -70,7 +71,7 @@ def run(plan: CampaignPlan, tell: Teller) -> CampaignResult:
     """Run the campaign. Ends every process that it started, also when interrupted."""
     began = time.monotonic()
     with (
-        founding.directory(plan.keep, of="campaign") as directory,
+        run_directory(plan.keep, of="campaign") as directory,
         CampaignHistory(directory / HISTORY_FILE) as book,
     ):
         found = lab.create(

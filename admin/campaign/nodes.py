@@ -12,11 +12,11 @@ import trio
 from admin.campaign.book import CampaignHistory
 from admin.campaign.figures import BrokenPromise
 from admin.lab.lab import Lab, LabNode
+from qsync.directory_files import IDENTITY
 
 LOOK_S = 0.2
 LAST_CHARACTERS = 600
 PARTS = ("log", "data", "archive", "snap")
-IDENTITY = "identity.json"
 
 
 class Nodes:
@@ -31,7 +31,7 @@ class Nodes:
 
     @property
     def all(self) -> Sequence[LabNode]:
-        """Return the names of all nodes, running or not."""
+        """Return all nodes, running or not."""
         return self.lab.nodes
 
     def life(self, node: LabNode) -> int:

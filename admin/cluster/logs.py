@@ -15,12 +15,13 @@ from qsync.client.one_node import NodeConnection
 from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.logstart import decode as decode_start
 from qsync.data import body
+from qsync.directory_files import IDENTITY
 from qsync.errors import ConfigError, ProtocolError, WrongKey
 from qsync.node.info import LOG_START
 from qsync.record import CHAIN_SEED, Entry, EntryKind, RecordDamage
 from qsync.status import decode
 from qsync.store.contract import Identity
-from qsync.store.identity import IDENTITY, read_identity
+from qsync.store.identity import read_identity
 from qsync.wire import replies
 from qsync.wire.verbs import InfoRequest, LogRequest, PlainRequest, Verb
 

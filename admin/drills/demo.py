@@ -19,8 +19,8 @@ from admin.drills.record import RunEnd
 from admin.drills.runner import DrillObserver, DrillPhase, RunView
 from admin.drills.session import DrillSetup
 from admin.drills.verbs.catalogue import VERBS
-from admin.lab import founding
 from admin.lab.lab import LabNode
+from admin.lab.new_directory import run_directory
 from admin.workload.proof import Proof
 from admin.workload.tally import WriteTally
 from qsync.errors import Unavailable
@@ -105,7 +105,7 @@ class NotHealedError(Unavailable):
 def run(plan: DemoPlan, show: Callable[[DemoPicture], None]) -> DemoResult:
     """Run the demo. Raises when the cluster cannot be started or healed."""
     camera = DemoCamera(plan, show)
-    with founding.directory(plan.keep, of=DRILL) as directory:
+    with run_directory(plan.keep, of=DRILL) as directory:
         setup = DrillSetup(
             out=directory,
             nodes=plan.nodes,

@@ -24,12 +24,11 @@ from admin.lab.lab import Lab, LabNode
 from admin.lab.node_file import config_text, options_of
 from admin.workload.restored import RestoredPoint
 from qsync.config import NodeConfig, secret
+from qsync.directory_files import CONFIG_FILE
 from qsync.errors import ConfigError
 from qsync.store.environment import write_whole
 
 FOLDER, POINTS = "backups", "restored.jsonl"
-NODE_FILE = "node.yaml"
-"""The configuration of the nodes, kept next to the backups of their cluster."""
 BEGUN = "restoring.json"
 """In the lab's directory during a restore: the remaining work."""
 WRITABLE_S = 30.0
@@ -53,7 +52,7 @@ def back_up(lab: Lab) -> None:
     """Make a backup of the running cluster. Raises the errors of `qsync backup create`."""
     place = _place(lab)
     place.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(lab.nodes[0].config, place.parent / f"{lab.cluster}.{NODE_FILE}")
+    shutil.copyfile(lab.nodes[0].config, _settings(lab))
     taking.take_backup(places.open_place(str(place)), lab.addresses, taking.TakingOptions())
 
 
@@ -204,7 +203,8 @@ def _place(lab: Lab) -> Path:
 
 
 def _settings(lab: Lab) -> Path:
-    return lab.dir / FOLDER / f"{lab.cluster}.{NODE_FILE}"
+    """Return the configuration of a node, kept next to the backups of its cluster."""
+    return lab.dir / FOLDER / f"{lab.cluster}.{CONFIG_FILE}"
 
 
 def _note(lab: Lab, point: RestoredPoint) -> None:

@@ -18,6 +18,7 @@ from election.messages import Index
 from qsync import record
 from qsync.client.one_node import NodeConnection
 from qsync.core.configuration import Configuration
+from qsync.directory_files import is_node_directory
 from qsync.errors import Compacted, Damaged, ProtocolError, Unavailable
 from qsync.member import WITHOUT_VOTE
 from qsync.record import Entry, RecordDamage
@@ -368,7 +369,7 @@ def witnesses(
             number, is_copy, path = target.partition("=")
             if is_copy and number.isdecimal():
                 found.append(CopiedLog(Path(path), int(number)))
-            elif (Path(target) / "identity.json").is_file():
+            elif is_node_directory(Path(target)):
                 found.append(StoppedNode(Path(target)))
             elif _is_log(Path(target)):
                 raise NoEvidence(

@@ -1,48 +1,24 @@
 """Founds a cluster: chooses where, and makes a configuration and a directory for each member."""
 
-import shutil
-import tempfile
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from admin.cluster import sides
 from admin.cluster.surveys import ClusterSurvey
 from admin.lab import cluster_secret, next_steps
-from admin.lab.new_directory import check_new, filled
-from admin.lab.processes import clearing_up
+from admin.lab.new_directory import filled
 from qsync.config import Address, NodeConfig
 from qsync.config.secret import Secret
 from qsync.default_port import DEFAULT_PORT
+from qsync.directory_files import CONFIG_FILE
 from qsync.errors import ConfigError
 from qsync.member import MEMBERS_MAX
 from qsync.node.assembly import found_cluster
 from qsync.store.directory import is_formatted
 from qsync.store.private import make_private
 
-
-@contextmanager
-def directory(keep: Path | None, *, of: str) -> Iterator[Path]:
-    """The new directory `keep`; without one, one that is removed at the end.
-
-    `of`: what runs, for the name. Raises DirectoryNotEmpty.
-    """
-    if keep is not None:
-        check_new(keep, hint="name a new directory with --keep")
-        keep.mkdir(parents=True, exist_ok=True)
-        yield keep.absolute()
-        return
-    made = Path(tempfile.mkdtemp(prefix=f"qsync-{of}-"))
-    try:
-        yield made
-    finally:
-        with clearing_up():
-            shutil.rmtree(made, ignore_errors=True)
-
-
-FILE = "node.yaml"
 ANON = "replication.anon"
 
 
@@ -59,7 +35,7 @@ class FoundingMember:
     @property
     def file(self) -> Path:
         """Its configuration."""
-        return self.dir / FILE
+        return self.dir / CONFIG_FILE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

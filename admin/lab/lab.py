@@ -15,7 +15,7 @@ from admin.lab import new_directory, processes
 from admin.lab.failures import LabExists, NoSuchLab, NotRunning, StillRunning
 from admin.lab.metrics_places import metrics_beside, metrics_places
 from admin.lab.names import check_name
-from admin.lab.node_file import CONFIG_FILE, check_options, config_text, options_of
+from admin.lab.node_file import check_options, config_text, options_of
 from admin.lab.ports import LOOPBACK, free_ports
 from admin.lab.processes import OsProcess
 from admin.lab.secure import add_nodes, check_authority, is_secure, lay_out, tls_options
@@ -23,6 +23,7 @@ from admin.links.control import Control
 from admin.links.rules import LinkPlan, ports_needed
 from admin.links.rules import lay_out as lay_out_links
 from election.messages import Replica
+from qsync.directory_files import CONFIG_FILE
 from qsync.errors import ConfigError
 from qsync.store.eventfile import note_wiped
 from qsync.store.private import make_private

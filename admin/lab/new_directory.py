@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -43,6 +44,25 @@ def check_new(directory: Path, *, hint: str, ignored: frozenset[str] = frozenset
         names = ", ".join(found[:_SHOWN])
         more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         raise DirectoryNotEmpty(f"{directory} is not empty: it holds {names}{more}", hint=hint)
+
+
+@contextmanager
+def run_directory(keep: Path | None, *, of: str) -> Iterator[Path]:
+    """The directory of a run: the new one `keep`, or without it one that is removed at the end.
+
+    `of`: what runs, for its name. Raises DirectoryNotEmpty.
+    """
+    if keep is not None:
+        check_new(keep, hint="name a new directory with --keep")
+        keep.mkdir(parents=True, exist_ok=True)
+        yield keep.absolute()
+        return
+    made = Path(tempfile.mkdtemp(prefix=f"qsync-{of}-"))
+    try:
+        yield made
+    finally:
+        with clearing_up():
+            shutil.rmtree(made, ignore_errors=True)
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from admin.lab.tags import ALLOWED_TAGS
 from admin.links.rules import DirectedLink, LinkPlan
 from election.messages import Replica
 
-CONFIG_FILE = "node.yaml"
 METRICS = "metrics.listen"
 _OWN = ("node.id", "node.name", "node.dir", "cluster.id", "cluster.name", "listen", "peers")
 """Options that differ between nodes, or follow from the lab."""

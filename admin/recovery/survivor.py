@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from admin.backup.new_cluster import FILE
 from admin.cluster import logs
 from admin.cluster.logs import StoppedLog
 from election.messages import Index, Replica, Term
@@ -14,6 +13,7 @@ from qsync.config import NodeConfig
 from qsync.core.configuration import Configuration
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.decided import stopped_log
+from qsync.directory_files import CONFIG_FILE
 from qsync.errors import ConfigError, Damaged
 from qsync.node.assembly import NodeStorage, WhoseFiles, founding, open_storage
 from qsync.record import Entry
@@ -99,7 +99,7 @@ def opened(path: Path) -> Iterator[Survivor]:
 
     Raises ConfigError, Superseded, DirectoryLocked, Damaged, StoreError.
     """
-    file = path / FILE
+    file = path / CONFIG_FILE
     if not file.exists():
         raise ConfigError(f"there is no {file}", hint="name the directory that `qsync start` takes")
     config = NodeConfig.load(file.absolute(), {})  # its paths go into a file elsewhere

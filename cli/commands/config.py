@@ -23,6 +23,7 @@ from cli.output import document, json_schema, say, style, text
 from cli.time_limit import TimeLimit
 from cli.under_way import change_under_way
 from qsync.config import NodeConfig
+from qsync.directory_files import CONFIG_FILE
 from qsync.errors import ConfigError
 
 
@@ -117,7 +118,6 @@ def _show(found: SharedSettings, changes: list[SettingChange]) -> None:
         say(consequence)
 
 
-FILE = "node.yaml"
 DEFAULTS = "default"
 """The word for a node with all defaults."""
 
@@ -241,7 +241,7 @@ def schema() -> None:
 
 
 def _load(path: Path, settings: dict[str, str]) -> NodeConfig:
-    file = path / FILE if path.is_dir() else path
+    file = path / CONFIG_FILE if path.is_dir() else path
     if not file.exists():
         raise ConfigError(f"there is no {file}", hint=f"`qsync config init {file}` writes one")
     return NodeConfig.load(file, flags=settings)

@@ -15,6 +15,7 @@ from cli.exits import NoFile
 from cli.options import DIRECTORY_PATH, Duration, json_option, timeout_option
 from cli.output import document, say, style
 from cli.render.bars import bars
+from qsync.directory_files import IDENTITY, is_node_directory
 from qsync.disk_errors import NO_ROOM
 from qsync.errors import Unavailable
 from qsync.units import how_many
@@ -274,7 +275,7 @@ def _places(source: str) -> list[str]:
             raise click.UsageError(f"{source} is no copy of a log: there is no folder {copy}")
         return [source]
     path = Path(source)
-    if (path / "identity.json").is_file() or _is_log(path):
+    if is_node_directory(path) or _is_log(path):
         return [source]
     known = _lab(source)
     if known is not None:
@@ -282,7 +283,7 @@ def _places(source: str) -> list[str]:
     try:
         return targets.resolve(source)
     except ValueError as error:
-        raise click.UsageError(f"{error}; a node's directory holds identity.json") from None
+        raise click.UsageError(f"{error}; a node's directory holds {IDENTITY}") from None
 
 
 def _is_log(path: Path) -> bool:

@@ -17,6 +17,7 @@ from cli.options import json_option, timeout_option
 from cli.output import document, say, style, text, value
 from cli.render.entries import EntryLines
 from qsync.client.one_node import NodeConnection
+from qsync.directory_files import IDENTITY, is_node_directory
 from qsync.errors import DirectoryLocked, StoreError
 from qsync.record import Entry
 from qsync.socket_files import FILE
@@ -198,7 +199,7 @@ def _print(entry: Entry, lines: EntryLines) -> None:
 @contextlib.contextmanager
 def _open(source: str, timeout: float) -> Iterator[logs.OpenedLog]:
     path = Path(source)
-    if (path / "identity.json").exists():
+    if is_node_directory(path):
         try:
             with logs.stopped(path) as found:
                 yield found
@@ -219,6 +220,6 @@ def _online(source: str, timeout: float) -> Iterator[logs.OpenedLog]:
     try:
         address = targets.resolve(source)[0]
     except ValueError as error:
-        raise click.UsageError(f"{error}; the directory of a node holds identity.json") from None
+        raise click.UsageError(f"{error}; the directory of a node holds {IDENTITY}") from None
     with NodeConnection(address, timeout=timeout) as line:
         yield logs.Online(line)

@@ -12,6 +12,7 @@ from cli.options import DIRECTORY_PATH, TargetOption, json_option, settings_opti
 from cli.output import document, say, style
 from qsync.config import NodeConfig
 from qsync.config.sections import ClusterUsers
+from qsync.directory_files import CONFIG_FILE, UNREADY
 from qsync.errors import ConfigError
 from qsync.store import unfinished
 from qsync.wire import replies
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from admin.lab.founding import FoundingMember, Layout
-
-FILE = "node.yaml"
 
 
 @click.command(
@@ -239,22 +238,20 @@ def node(*, path: Path | None, settings: dict[str, str]) -> int:
 def start(*, directory: Path, files: str | None) -> int:
     """Run the node of a directory that `qsync init` made."""
     unfinished.check(directory)
-    path = directory / FILE
+    path = directory / CONFIG_FILE
     if not path.exists():
         raise _not_there(directory)
     return _run(NodeConfig.load(path), files)
 
 
 def _not_there(directory: Path) -> ConfigError:
-    from admin.backup.new_cluster import UNREADY  # noqa: PLC0415 - slow to import
-
     if (directory / UNREADY).exists():
         return ConfigError(
             f"{directory} is not whole: a restore or a recovery was interrupted",
             hint="repeat that command, which starts again there",
         )
     return ConfigError(
-        f"there is no {directory / FILE}", hint=f"`qsync init {directory}` writes one"
+        f"there is no {directory / CONFIG_FILE}", hint=f"`qsync init {directory}` writes one"
     )
 
 

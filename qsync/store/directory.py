@@ -12,11 +12,12 @@ from typing import Self
 
 import lmdb
 
+from qsync.directory_files import IDENTITY
 from qsync.errors import ConfigError, DirectoryLocked, StoreError, WrongFormat
 from qsync.store import faults
 from qsync.store.contract import Identity
 from qsync.store.environment import sync_directory, write_whole
-from qsync.store.identity import FORMAT, IDENTITY, identity_text, read_identity
+from qsync.store.identity import FORMAT, identity_text, read_identity
 from qsync.store.private import make_private
 
 _PARTS = frozenset({IDENTITY, "log", "data"})

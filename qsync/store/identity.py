@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from election.messages import Replica
+from qsync.directory_files import IDENTITY
 from qsync.errors import WrongFormat
 from qsync.member import Member, MemberRole
 from qsync.record import instance_text, read_instance
 from qsync.store.contract import Identity
 
-IDENTITY: Final = "identity.json"
 FORMAT: Final = 3
 """Version of the layout: DIR/identity.json, DIR/lock, DIR/log, DIR/data.
 

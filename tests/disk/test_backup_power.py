@@ -14,6 +14,7 @@ from admin.backup import catalogue, new_cluster, restoring
 from admin.backup.places import Folder
 from admin.backup.points import WantedPoint
 from qsync.config import NodeConfig
+from qsync.directory_files import CONFIG_FILE
 from qsync.node.assembly import open_storage
 from qsync.store import mark
 from tests.disk import traced
@@ -109,7 +110,7 @@ def test_a_restore_that_the_power_ended_is_whole_or_is_begun_anew(
     monkeypatch.setattr(mark, "boot_id", lambda: "another")
     image, whole = tmp_path / "image", 0
     for _, is_last in images(tmp_path / "before", operations, image, cuts=CUTS):
-        file = image / NODE / new_cluster.FILE
+        file = image / NODE / CONFIG_FILE
         was_whole = file.exists()
         if not was_whole:
             restore(str(image))

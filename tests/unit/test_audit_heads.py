@@ -14,10 +14,11 @@ from election.messages import Replica
 from qsync import audit
 from qsync.audit import AuditHead
 from qsync.config.sections import AuditSection
+from qsync.directory_files import IDENTITY
 from qsync.errors import ProtocolError
 from qsync.node.audit_heads import INSTANCES_MAX, AuditHeads, HeadNews
 from qsync.node.auditing import AuditTrail
-from qsync.store.identity import FORMAT, IDENTITY, identity_text
+from qsync.store.identity import FORMAT, identity_text
 from qsync.wire import peer_audit, peer_messages
 from qsync.wire.frames import SealedFrames
 from qsync.wire.peer_audit import PeerAudit

@@ -10,12 +10,12 @@ from random import Random
 import pytest
 
 from admin.backup.backups import Backups
-from admin.backup.new_cluster import UNREADY
 from admin.backup.places import Folder
 from admin.certs import looking, making
 from cli.exits import Exit
 from cli.main import run
 from qsync.config import NodeConfig
+from qsync.directory_files import UNREADY
 from qsync.errors import ConfigError
 from qsync.tls.names import Bearer, CertifiedName
 from tests.unit.backups import MadeHistory, begin, keep_log, keep_rows

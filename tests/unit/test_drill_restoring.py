@@ -15,6 +15,7 @@ from admin.drills import restoring
 from admin.lab import lab as labs
 from admin.lab.lab import Lab
 from qsync.config import NodeConfig
+from qsync.directory_files import CONFIG_FILE
 from tests.unit.backups import MadeHistory, begin, keep_log, keep_rows
 
 P = ParamSpec("P")
@@ -67,7 +68,7 @@ def lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     found = begin(Folder(place))
     keep_log(found, history, 0, history.last)
     keep_rows(found, history, history.clip(history.last // 2))
-    settings = place.parent / f"{made.cluster}.{restoring.NODE_FILE}"
+    settings = place.parent / f"{made.cluster}.{CONFIG_FILE}"
     shutil.copyfile(made.nodes[0].config, settings)
     shutil.rmtree(made.nodes[0].dir)
     return made
