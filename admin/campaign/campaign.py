@@ -20,7 +20,7 @@ from admin.campaign.operators import CampaignOperators
 from admin.campaign.reading import Reading
 from admin.campaign.strikes import Strikes
 from admin.campaign.writing import Writing
-from admin.cluster import surveys
+from admin.cluster import settling
 from admin.lab import lab
 from admin.lab.lab import Lab
 from admin.lab.new_directory import run_directory
@@ -153,7 +153,7 @@ class CampaignRun:
     def _begin(self) -> None:
         for node in self.nodes.all:
             self.nodes.start(node)
-        surveys.wait_writable(self.lab.addresses, timeout=UP_S)
+        settling.wait_writable(self.lab.addresses, timeout=UP_S)
         if self.plan.secure:
             have_users(self.lab.dir, self.lab.addresses)
         with connect(self.lab.addresses, timeout=UP_S) as client:

@@ -1,8 +1,6 @@
 """One round of answers of all nodes, and its verdict: can the cluster commit?"""
 
-import contextlib
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -16,17 +14,11 @@ from admin.cluster.unreachable import (
     unreachable,
 )
 from qsync.client.one_node import TIMEOUT_S
-from qsync.errors import ConfigError, Unavailable
+from qsync.errors import ConfigError
 from qsync.member import WITHOUT_VOTE
 from qsync.status import health
-from qsync.status.members import IN_TOUCH, AnonymousStatus, PeerStatus
+from qsync.status.members import AnonymousStatus, PeerStatus
 from qsync.status.record import NodeStatus
-
-ASKED_AGAIN_S = 0.05
-SETTLE_S = 2.0
-"""How long the rest of a cluster that takes writes already may take to join."""
-REST_S = 5.0
-"""How long a healed cluster may take until nothing is pending."""
 
 
 class ClusterHealth(StrEnum):
@@ -171,77 +163,6 @@ def judge(found: ClusterSurvey) -> ClusterVerdict:
         term=leader.term,
         sentence=_sentence(found, leader, away, margin=margin, quorum=quorum, health=health),
     )
-
-
-def wait_writable(
-    seeds: Sequence[str], *, timeout: float, settle: float = SETTLE_S
-) -> ClusterSurvey:
-    """Ask until a leader takes writes, and `settle` longer for the other nodes to be there too.
-
-    Raises Unavailable with the reason.
-    """
-    deadline = time.monotonic() + timeout
-    settled_by: float | None = None
-    while True:
-        why = "no node answers"
-        with contextlib.suppress(Unavailable):
-            found = survey(seeds, timeout=ASKED_AGAIN_S * 10)
-            verdict = judge(found)
-            why = verdict.sentence
-            if verdict.can_commit and settled_by is None:
-                settled_by = min(time.monotonic() + settle, deadline)
-            healthy = verdict.health is ClusterHealth.HEALTHY
-            late = settled_by is not None and time.monotonic() > settled_by
-            if healthy or (verdict.can_commit and late):
-                return found
-        if time.monotonic() > deadline:
-            raise Unavailable(f"not writable after {timeout:g} s: {why}")
-        time.sleep(ASKED_AGAIN_S)
-
-
-def wait_at_rest(addresses: Sequence[str]) -> None:
-    """Wait, for `REST_S` at the most, until all answer and nothing is pending on any of them.
-
-    Followers learn only with the next heartbeat that their entries are confirmed.
-    """
-    deadline = time.monotonic() + REST_S
-    while time.monotonic() < deadline:
-        with contextlib.suppress(Unavailable):
-            found = survey(addresses, timeout=ASKED_AGAIN_S * 10)
-            if not found.silent and not any(each.synchro.queue.len for each in found.samples):
-                return
-        time.sleep(ASKED_AGAIN_S)
-
-
-def wait_answers(
-    address: str, *, timeout: float, lives: Callable[[], bool] = lambda: True
-) -> ClusterSurvey:
-    """Ask a node that was just started until it answers, and a moment longer until it has joined.
-
-    Joined: the cluster commits and its leader is in touch with all that answer. A cluster that
-    cannot commit is not waited for. Raises Unavailable, at once when it does not live any more.
-    """
-    deadline = time.monotonic() + timeout
-    settled_by: float | None = None
-    while True:
-        try:
-            found = survey([address], timeout=ASKED_AGAIN_S * 10)
-        except Unavailable as error:
-            if not lives():
-                raise Unavailable(f"the node at {address} ended after its start") from None
-            if time.monotonic() > deadline:
-                raise Unavailable(
-                    f"{address} does not answer {timeout:g} s after its start",
-                    details=error.details,
-                ) from None
-        else:
-            settled_by = settled_by or min(time.monotonic() + SETTLE_S, deadline)
-            silent = {each.id for each in found.silent}
-            peers = () if found.leader is None else found.leader.peers
-            joined = [each.status == IN_TOUCH for each in peers if each.id not in silent]
-            if (judge(found).can_commit and all(joined)) or time.monotonic() > settled_by:
-                return found
-        time.sleep(ASKED_AGAIN_S)
 
 
 def node_address(found: ClusterSurvey, name: str) -> str:

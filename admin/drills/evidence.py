@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from admin.cluster import surveys
+from admin.cluster import settling
 from admin.drills.measure import faults
 from admin.drills.place import DrillPlace, PlaceNode
 from admin.drills.record import RunRecord, StepRecord, TimelineEvent
@@ -95,7 +95,7 @@ def _dump(run: RunRecord, place: DrillPlace, out: Path, source: str) -> Bundle:
     """Write logs, digests and a last status of nodes that answer; the manifest names the others."""
     run_id = f"{run.drill.name}-{run.began_at}"
     if run.proof is not None:
-        surveys.wait_at_rest(place.addresses)
+        settling.wait_at_rest(place.addresses)
     with ExitStack() as lines:
         known: list[EvidenceSource] = []
         silent: list[NodeFacts] = []

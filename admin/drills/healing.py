@@ -1,8 +1,6 @@
 """Heals a cluster: by the runner at its end, or by another process after the runner died."""
 
-import time
-
-from admin.cluster import surveys
+from admin.cluster import settling
 from admin.drills import spaces
 from admin.drills.failures import DrillNotHealed, DrillRuns
 from admin.drills.place import DrillPlace
@@ -14,24 +12,15 @@ from qsync.errors import Unavailable
 
 HEALTHY_S = 40.0
 """How long a cluster may take to be healthy after all faults were undone."""
-_ASKED_AGAIN_S = 0.1
 
 
 def wait_healthy(place: DrillPlace, *, timeout: float = HEALTHY_S) -> None:
     """Wait until all nodes are connected to a leader. Raises DrillNotHealed."""
-    deadline = time.monotonic() + timeout
-    while True:
-        try:
-            verdict = surveys.judge(surveys.survey(place.addresses, timeout=0.5))
-        except Unavailable as error:
-            why = str(error)
-        else:
-            if verdict.health is surveys.ClusterHealth.HEALTHY:
-                return
-            why = verdict.sentence
-        if time.monotonic() > deadline:
-            raise DrillNotHealed(f"not healthy {timeout:g} s after everything was undone: {why}")
-        time.sleep(_ASKED_AGAIN_S)
+    late = f"not healthy {timeout:g} s after everything was undone"
+    try:
+        settling.wait_until(place.addresses, settling.ill, timeout=timeout, late=late)
+    except Unavailable as error:
+        raise DrillNotHealed(error.message) from None
 
 
 def _remove_spaces(place: DrillPlace) -> None:

@@ -17,7 +17,7 @@ from admin.backup.failures import BackupGap, NoBackup
 from admin.backup.new_cluster import NewNode
 from admin.backup.points import WantedPoint
 from admin.certs import NODE_DIRECTORY
-from admin.cluster import surveys
+from admin.cluster import settling
 from admin.lab import lab as labs
 from admin.lab import secure
 from admin.lab.lab import Lab, LabNode
@@ -182,7 +182,7 @@ def _restore_first(lab: Lab, node: LabNode, begun: _Begun) -> None:
     (node.dir / secret.FILE).unlink(missing_ok=True)  # now it names the file of the lab again
     (lab.dir / BEGUN).unlink()
     anew.start(node)
-    surveys.wait_writable([node.address], timeout=WRITABLE_S)
+    settling.wait_writable([node.address], timeout=WRITABLE_S)
 
 
 def _certified(lab: Lab, node: LabNode) -> dict[str, str]:

@@ -10,7 +10,7 @@ from functools import partial
 from random import Random
 from typing import TypeVar
 
-from admin.cluster import surveys
+from admin.cluster import settling
 from admin.cluster.surveys import ClusterSurvey
 from admin.drills import evidence, healing, preflight, restoring, spaces, targets
 from admin.drills.failures import DrillNotHealed, DrillStopped, StepFailed
@@ -94,7 +94,7 @@ class DrillRunner:
     def run(self) -> RunRecord:
         """Run the drill. Raises DrillStopped only before the first fault."""
         began_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        found = surveys.wait_writable(self.place.addresses, timeout=UP_S_MAX)
+        found = settling.wait_writable(self.place.addresses, timeout=UP_S_MAX)
         leader = None if found.leader is None else found.leader.name
         names = targets.resolve(self.drill, [node.name for node in self.place.nodes], leader)
         preflight.allow(self.drill, self.place, names, found)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from admin.cluster import surveys
+from admin.cluster import settling, surveys
 from admin.drills import evidence, expectations, preflight, report, spaces
 from admin.drills.expectations import JudgedRun
 from admin.drills.hooks.cluster import HookedCluster
@@ -101,9 +101,9 @@ def _run_on(
 def _settle(place: Lab) -> None:
     """A new lab must be healthy before the drill; on a busy machine that takes a while."""
     if secure.is_secure(place.dir):
-        surveys.wait_writable(place.addresses, timeout=UP_S_MAX)
+        settling.wait_writable(place.addresses, timeout=UP_S_MAX)
         secure.have_users(place.dir, place.addresses)
-    surveys.wait_writable(place.addresses, timeout=UP_S_MAX, settle=UP_S_MAX)
+    settling.wait_writable(place.addresses, timeout=UP_S_MAX, settle=UP_S_MAX)
 
 
 def preview(drill: Drill, target: DrillPlace | None, nodes: int) -> tuple[Names, list[str]]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, ExitStack
 from pathlib import Path
 
-from admin.cluster import surveys
+from admin.cluster import settling, surveys
 from admin.cluster.surveys import ClusterSurvey
 from admin.lab import lab
 from admin.lab.lab import Lab, LabNode
@@ -47,7 +47,7 @@ class Playground:
             if secure:
                 self._dialling.enter_context(assumed(client_tls(directory)))
             self.lab.start_all()
-            surveys.wait_writable(self.addresses, timeout=UP_TIMEOUT_S)
+            settling.wait_writable(self.addresses, timeout=UP_TIMEOUT_S)
             if secure:
                 have_users(directory, self.addresses)
         except BaseException:
@@ -133,7 +133,7 @@ class Playground:
         """Start a killed node again, and wait until it answers."""
         one = self.lab.node(node)
         self.lab.start(one)
-        surveys.wait_answers(one.address, timeout=UP_TIMEOUT_S)
+        settling.wait_answers(one.address, timeout=UP_TIMEOUT_S)
 
     def heal(self) -> None:
         """Remove all faults: mend links, resume paused nodes, start killed ones."""

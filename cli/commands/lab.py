@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from admin.certs import ADMINISTRATOR
-from admin.cluster import surveys
+from admin.cluster import settling, surveys
 from admin.cluster.surveys import ClusterSurvey
 from admin.lab import lab as labs
 from admin.lab.failures import LabExists, NotRunning
@@ -107,7 +107,7 @@ def up(
         labs.unregister(where)  # where no lab came to be the name would lead there from now on
         raise
     found.start_all()
-    survey = _wait(found.nodes, lambda: surveys.wait_writable(found.addresses, timeout=timeout))
+    survey = _wait(found.nodes, lambda: settling.wait_writable(found.addresses, timeout=timeout))
     verdict = surveys.judge(survey)
     if secure and have_users(where, found.addresses):
         say(f"you are {ADMINISTRATOR} by the certificate in {where / 'certs'}; others log in")
@@ -349,7 +349,7 @@ def _wait_answers(node: LabNode, timeout: float) -> None:
     def lives() -> bool:
         return node.process is not None
 
-    _wait([node], lambda: surveys.wait_answers(node.address, timeout=timeout, lives=lives))
+    _wait([node], lambda: settling.wait_answers(node.address, timeout=timeout, lives=lives))
 
 
 def _wait(started: Sequence[LabNode], until: Callable[[], ClusterSurvey]) -> ClusterSurvey:

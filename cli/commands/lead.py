@@ -6,7 +6,7 @@ from typing import ParamSpec, TypedDict, TypeVar, Unpack
 
 import click
 
-from admin.cluster import leadership, surveys
+from admin.cluster import leadership, settling, surveys
 from admin.cluster.leadership import ClusterVerb
 from admin.cluster.surveys import ClusterSurvey
 from cli.options import (
@@ -134,7 +134,7 @@ def _tell(name: str, target: list[str], limit: TimeLimit, *, wait: bool) -> None
     """Who leads after the change, when it takes writes or that has lasted too long."""
     if wait:
         with contextlib.suppress(Unavailable):  # Then the known part is shown.
-            surveys.wait_writable(target, timeout=min(limit.to_show, _TAKE_OVER_S))
+            settling.wait_writable(target, timeout=min(limit.to_show, _TAKE_OVER_S))
     verdict = surveys.judge(surveys.survey(target, timeout=min(limit.to_show, TIMEOUT_S)))
     if style().as_json:
         document(

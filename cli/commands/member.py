@@ -5,7 +5,7 @@ from typing import ParamSpec, TypedDict, TypeVar, Unpack
 
 import click
 
-from admin.cluster import membership, membership_plan, surveys
+from admin.cluster import membership, membership_plan, settling, surveys
 from admin.cluster.membership import ClusterMember, WantedChange
 from admin.cluster.surveys import ClusterSurvey
 from cli.commands import consumers
@@ -227,7 +227,7 @@ def settled(target: list[str], what: str, *, timeout: float = _SETTLES_S) -> Clu
     Raises CheckFailed, whose outcome is that it was made, when it takes none in time.
     """
     try:
-        return surveys.wait_writable(target, timeout=timeout)
+        return settling.wait_writable(target, timeout=timeout)
     except Unavailable as error:
         failed = CheckFailed(
             f"{what}, and that stays so; but the cluster is {error.message}",

@@ -10,7 +10,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from admin.cluster import surveys
+from admin.cluster import settling
 from admin.lab import lab
 from admin.lab.lab import Lab
 from admin.workload import bench
@@ -39,7 +39,7 @@ def _lab(directory: Path, told: str, running: ExitStack) -> Lab:
     made = lab.create(directory, name=directory.name, nodes=3, options=options)
     running.callback(made.stop_all)
     made.start_all()
-    surveys.wait_writable(made.addresses, timeout=30)
+    settling.wait_writable(made.addresses, timeout=30)
     return made
 
 

@@ -16,7 +16,7 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import qsync
-from admin.cluster import surveys
+from admin.cluster import settling
 from admin.evidence import arrow
 from admin.evidence.columns import columns
 from admin.evidence.parts import SHORT
@@ -103,7 +103,7 @@ def main() -> None:
         found = lab.create(Path(folder) / "lab", name="bench", nodes=3)
         try:
             found.start_all()
-            surveys.wait_writable(found.addresses, timeout=60)
+            settling.wait_writable(found.addresses, timeout=60)
             with qsync.connect(found.addresses, timeout=60) as db:
                 db.schema.create_space(
                     "things", is_sync=True, format=[("id", "string"), ("value", "string")]

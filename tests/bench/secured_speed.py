@@ -22,7 +22,7 @@ from pathlib import Path
 
 from admin.certs import making
 from admin.certs.making import KeyPair
-from admin.cluster import surveys
+from admin.cluster import settling
 from admin.lab import lab as labs
 from admin.lab import secure
 from admin.lab.lab import Lab
@@ -55,7 +55,7 @@ def running(folder: Path, kind: str) -> Iterator[Target]:
     try:
         with assumed(tls):
             lab.start_all()
-            surveys.wait_writable(lab.addresses, timeout=UP_S)
+            settling.wait_writable(lab.addresses, timeout=UP_S)
             if kind == "users":
                 secure.have_users(folder, lab.addresses)
                 tls = _loader(lab)

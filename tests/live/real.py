@@ -15,7 +15,7 @@ import qsync
 from admin.checker.rules import catalogue
 from admin.checker.rules.run import RunTables
 from admin.checker.verdict import Result
-from admin.cluster import surveys
+from admin.cluster import settling, surveys
 from admin.doctor import disks
 from admin.evidence.bundle import Bundle
 from admin.lab import lab
@@ -56,7 +56,7 @@ def _running(
     found = lab.create(directory, name=directory.name, nodes=nodes, options=settings, links=links)
     try:
         found.start_all()
-        surveys.wait_writable(found.addresses, timeout=20)
+        settling.wait_writable(found.addresses, timeout=20)
         with qsync.connect(found.addresses, timeout=20) as db:
             db.schema.create_space("things", is_sync=True, format=FORMAT)
         until(lambda: healthy(found), "all nodes have joined")

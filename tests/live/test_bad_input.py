@@ -13,7 +13,7 @@ from pathlib import Path
 import cbor2
 import pytest
 
-from admin.cluster import ask, surveys
+from admin.cluster import ask, settling, surveys
 from admin.lab import lab
 from qsync.errors import Unavailable
 from qsync.status import decode
@@ -195,7 +195,7 @@ def test_a_full_disk_ends_leadership_and_loses_nothing(tmp_path: Path) -> None:
         # The others are a quorum: it may confirm that before it hears of its own disk.
         put(found, [2, "elsewhere"])
         until(lambda: leader_of(found) != leader.address, "another node leads")
-        other = surveys.wait_writable(found.addresses, timeout=20).leader
+        other = settling.wait_writable(found.addresses, timeout=20).leader
         assert other is not None
         assert "disk" in reasons(leader.address)
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, no_limit)
@@ -244,6 +244,6 @@ def test_a_damaged_record_quarantines_the_node_until_it_has_caught_up(tmp_path: 
 
 def leader_of(found: lab.Lab) -> str:
     """Who takes writes, as soon as somebody does."""
-    leader = surveys.wait_writable(found.addresses, timeout=20).leader
+    leader = settling.wait_writable(found.addresses, timeout=20).leader
     assert leader is not None
     return leader.address

@@ -13,7 +13,7 @@ import cbor2
 import pytest
 
 import qsync
-from admin.cluster import surveys
+from admin.cluster import settling, surveys
 from admin.lab import lab
 from qsync.data.operation_kinds import Op
 from qsync.errors import Overloaded, QsyncError, TooLarge
@@ -40,7 +40,7 @@ def memory_mib(node: lab.LabNode) -> float:
 
 
 def leader_and_followers(found: lab.Lab) -> tuple[lab.LabNode, list[lab.LabNode]]:
-    address = surveys.leader_address(surveys.wait_writable(found.addresses, timeout=20))
+    address = surveys.leader_address(settling.wait_writable(found.addresses, timeout=20))
     (leader,) = (each for each in found.nodes if each.address == address)
     return leader, [each for each in found.nodes if each is not leader]
 

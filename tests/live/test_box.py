@@ -9,7 +9,7 @@ import trio
 import qsync
 from admin.box import Box, open_box
 from admin.box.ctl import StillConnected, TimedOut
-from admin.cluster import surveys
+from admin.cluster import settling, surveys
 from admin.lab.lab import Lab
 from qsync.client.changes import Change
 from qsync.status.record import BoxInfo
@@ -243,7 +243,7 @@ def test_a_feed_survives_the_death_of_the_node_it_reads_from(here: Lab) -> None:
         again = list(db.watch("things", after=seen[6].index, idle=1.5))
         assert again == seen[7:]
         here.start(here.node(leader.name))
-    surveys.wait_answers(leader.address, timeout=20)
+    settling.wait_answers(leader.address, timeout=20)
 
 
 def test_a_transaction_of_a_feed_is_whole_and_only_of_the_watched_keys(here: Lab) -> None:

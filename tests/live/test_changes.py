@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from admin.cluster import ask, surveys
+from admin.cluster import ask, settling
 from admin.lab.lab import Lab
 from qsync.status import decode
 from qsync.status.record import NodeStatus
@@ -31,7 +31,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 def alone(three: Lab) -> Iterator[NodeStatus]:
     """The leader as it was before both followers were paused; they go on after the test."""
     real.until(lambda: real.healthy(three), "all nodes go on after the test before")
-    leader = surveys.wait_writable(three.addresses, timeout=30).leader
+    leader = settling.wait_writable(three.addresses, timeout=30).leader
     assert leader is not None
     for node in three.nodes:
         if node.name != leader.name:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from admin.cluster import ask, surveys
+from admin.cluster import ask, settling, surveys
 from admin.lab import lab, ports, processes
 from qsync.client.blocking import connect
 from qsync.client.numbering import born
@@ -326,7 +326,7 @@ def test_the_members_that_init_lays_out_find_each_other_from_copied_directories(
         for name in ("n1", "n2", "n3")
     ]
     try:
-        found = surveys.wait_writable(hosts, timeout=40)
+        found = settling.wait_writable(hosts, timeout=40)
         assert [each.name for each in found.samples] == ["n1", "n2", "n3"]
         assert not any(each.recruit for each in found.samples)
     finally:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import qsync
-from admin.cluster import surveys
+from admin.cluster import settling
 from admin.drills.undo_log import UndoLog
 from admin.lab import lab
 from tests.live import real
@@ -39,7 +39,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Lab]:
     made = lab.create(where, name="shop", nodes=3, options=options)
     try:
         made.start_all()
-        surveys.wait_writable(made.addresses, timeout=30)
+        settling.wait_writable(made.addresses, timeout=30)
         real.until(lambda: real.healthy(made), "all nodes have joined")
         yield made
     finally:

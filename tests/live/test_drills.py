@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from admin.cluster import surveys
+from admin.cluster import settling, surveys
 from admin.drills.undo_log import UndoLog
 from admin.evidence.manifest import Manifest
 from admin.lab import lab
@@ -93,7 +93,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Lab]:
     made = lab.create(where, name="l", nodes=3, options=options, links=True)
     try:
         made.start_all()
-        surveys.wait_writable(made.addresses, timeout=30)
+        settling.wait_writable(made.addresses, timeout=30)
         yield made
     finally:
         made.remove()
@@ -241,11 +241,11 @@ def test_who_waits_for_a_whole_cluster_hears_of_it_when_the_last_node_is_there(
     tmp_path: Path,
 ) -> None:
     with real.running(tmp_path / "three", nodes=3) as found, ThreadPoolExecutor() as threads:
-        leader = surveys.wait_writable(found.addresses, timeout=30).leader
+        leader = settling.wait_writable(found.addresses, timeout=30).leader
         last = next(each for each in found.nodes if leader and each.name != leader.name)
         found.kill(last)
-        whole = threads.submit(surveys.wait_writable, found.addresses, timeout=60, settle=60)
-        enough = surveys.wait_writable(found.addresses, timeout=60)
+        whole = threads.submit(settling.wait_writable, found.addresses, timeout=60, settle=60)
+        enough = settling.wait_writable(found.addresses, timeout=60)
         assert surveys.judge(enough).health is surveys.ClusterHealth.DEGRADED
         assert not whole.done()
         found.start(last)

@@ -15,7 +15,7 @@ from random import Random
 import pytest
 
 import qsync
-from admin.cluster import ask, surveys
+from admin.cluster import ask, settling
 from admin.lab import lab
 from election.messages import Term
 from qsync.config import NodeConfig
@@ -51,7 +51,7 @@ def test_what_was_acked_survives_kills_of_any_nodes_and_of_all_at_once(tmp_path:
                 threading.Event().wait(dice.uniform(0, MOMENT_MAX))
                 many = 3 if number == 1 else dice.choice((1, 1, 2, 3))
                 kill(found, dice.sample(found.nodes, many), terms)
-            surveys.wait_writable(found.addresses, timeout=40)
+            settling.wait_writable(found.addresses, timeout=40)
         finally:
             stop.set()
             for writer in writers:

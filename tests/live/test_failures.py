@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import qsync
-from admin.cluster import ask, surveys
+from admin.cluster import ask, settling, surveys
 from admin.lab import lab
 from qsync.errors import QsyncError
 from qsync.status import decode
@@ -32,7 +32,7 @@ def three(tmp_path: Path) -> Iterator[lab.Lab]:
 
 
 def leader_of(found: lab.Lab) -> lab.LabNode:
-    leader = surveys.wait_writable(found.addresses, timeout=30).leader
+    leader = settling.wait_writable(found.addresses, timeout=30).leader
     assert leader is not None
     return found.node(leader.name)
 

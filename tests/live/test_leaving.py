@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from admin.cluster import ask, fault_points, surveys
+from admin.cluster import ask, fault_points, settling, surveys
 from admin.lab import lab
 from qsync.faults import Fault
 from qsync.wire.verbs import OptionsRequest
@@ -47,7 +47,7 @@ def test_a_leader_that_steps_down_alive_is_replaced_within_a_moment(
 
 
 def _leader(found: lab.Lab) -> lab.LabNode:
-    leader = surveys.wait_writable(found.addresses, timeout=20).leader
+    leader = settling.wait_writable(found.addresses, timeout=20).leader
     assert leader is not None
     return found.node(leader.name)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import qsync
-from admin.cluster import fault_points, surveys
+from admin.cluster import fault_points, settling, surveys
 from admin.doctor import checks
 from admin.doctor.facts import gather
 from admin.lab import lab
@@ -51,7 +51,7 @@ def test_a_lost_disk_is_a_stranger_until_it_is_named(
 
     three.wipe(lost)
     three.start(lost)
-    surveys.wait_answers(lost.address, timeout=30)
+    settling.wait_answers(lost.address, timeout=30)
     until(lambda: not surveys.survey(three.addresses).silent, "all answer")
     assert standing(three, capsys)[lost.name] == "stranger"
     assert run(["status", str(three.dir)]) == 0
@@ -124,7 +124,7 @@ def test_a_change_that_takes_the_leaders_quorum_is_taken_back(tmp_path: Path) ->
         found.kill(lost)
         found.wipe(lost)
         found.start(lost)
-        surveys.wait_answers(lost.address, timeout=30)
+        settling.wait_answers(lost.address, timeout=30)
         fault_points.arm(lost.address, Fault.SLOW_FSYNC, seconds=2.0, lasts=120.0)
         target = ["-t", str(found.dir), "--timeout", "60s"]
         replacing = threading.Thread(target=run, args=(["member", "replace", lost.name, *target],))

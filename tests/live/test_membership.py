@@ -14,7 +14,7 @@ from admin.checker.bundles import check_bundle
 from admin.checker.kernels.configurations import QUORUMS, REMOVED, STEPS
 from admin.checker.kernels.samples import MEET
 from admin.checker.verdict import Result
-from admin.cluster import membership, membership_plan, surveys
+from admin.cluster import membership, membership_plan, settling, surveys
 from admin.cluster.membership import WantedChange
 from admin.evidence.bundle import Bundle
 from admin.lab import lab
@@ -151,7 +151,7 @@ def test_a_learner_receives_and_does_not_count(
         with qsync.connect([found.nodes[0].address], timeout=20) as db:
             db.space("things").insert([1, "one disk is enough"])
         grown.start(second)
-        surveys.wait_answers(second.address, timeout=20)
+        settling.wait_answers(second.address, timeout=20)
         with qsync.connect([second.address], timeout=20) as db:
             until(
                 lambda: db.space("things").get(1, consistency="local") is not None,
@@ -193,5 +193,5 @@ def test_a_member_moves_with_its_directory(tmp_path: Path) -> None:
             ),
             "it is found at its new address",
         )
-        survey = surveys.wait_writable([leader.address], timeout=20)
+        survey = settling.wait_writable([leader.address], timeout=20)
         assert surveys.judge(survey).margin == 1

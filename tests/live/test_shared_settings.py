@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import qsync
-from admin.cluster import ask, surveys
+from admin.cluster import ask, settling, surveys
 from admin.lab import lab
 from qsync.wire.verbs import InfoRequest, OptionsRequest
 from tests.live.real import ROOT, running, until
@@ -44,7 +44,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Lab]:
 def as_made(three: lab.Lab) -> None:
     """Every test begins with all nodes there and nothing shared."""
     three.start_all()
-    surveys.wait_writable(three.addresses, timeout=30)
+    settling.wait_writable(three.addresses, timeout=30)
     config("unset", QUORUM, TIMEOUT, "--target", three.dir)
     until(lambda: {followed(node) for node in three.nodes} == {(2, 5.0)}, "their own")
 
@@ -93,7 +93,7 @@ def test_a_lowered_quorum_lets_what_is_pending_through_and_outlives_every_leader
 ) -> None:
     config("set", f"{QUORUM}=3", f"{TIMEOUT}=33s", "--target", three.dir)
     until(lambda: {followed(node) for node in three.nodes} == {(3, 33.0)}, "all follow")
-    leader = surveys.judge(surveys.wait_writable(three.addresses, timeout=30)).leader
+    leader = surveys.judge(settling.wait_writable(three.addresses, timeout=30)).leader
     victim = next(node for node in three.nodes if node.name != leader)
     with qsync.connect(three.addresses, timeout=60) as db:
         things = db.space("things")
@@ -117,7 +117,7 @@ def test_a_lowered_quorum_lets_what_is_pending_through_and_outlives_every_leader
     until(lambda: followed(victim) == (2, 33.0), "the one that was away follows, too")
     assert leader is not None
     three.kill(three.node(leader))
-    surveys.wait_writable([n.address for n in three.nodes if n.name != leader], timeout=30)
+    settling.wait_writable([n.address for n in three.nodes if n.name != leader], timeout=30)
     three.start(three.node(leader))
     until(lambda: {followed(node) for node in three.nodes} == {(2, 33.0)}, "all follow")
     assert config("unset", QUORUM, TIMEOUT, "--target", three.dir)["changed"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import qsync
-from admin.cluster import ask, logs, surveys
+from admin.cluster import ask, logs, settling, surveys
 from admin.lab import lab
 from qsync.client.one_node import NodeConnection
 from qsync.errors import Rebuilding
@@ -111,7 +111,7 @@ def killed_half_way(found: lab.Lab, late: lab.LabNode) -> None:
     half_way(found, late)
     found.kill(late)
     found.start(late)
-    surveys.wait_answers(late.address, timeout=20)
+    settling.wait_answers(late.address, timeout=20)
 
 
 def sender_killed_half_way(found: lab.Lab, late: lab.LabNode) -> None:
@@ -119,12 +119,12 @@ def sender_killed_half_way(found: lab.Lab, late: lab.LabNode) -> None:
     leader = half_way(found, late)
     found.kill(leader)
     found.start(leader)
-    surveys.wait_answers(leader.address, timeout=20)
+    settling.wait_answers(leader.address, timeout=20)
 
 
 def test_a_node_that_was_away_or_wiped_takes_a_snapshot_while_clients_write(tmp_path: Path) -> None:
     with running(tmp_path / "three", nodes=3, **SMALL) as found:
-        led = surveys.wait_writable(found.addresses, timeout=20).leader
+        led = settling.wait_writable(found.addresses, timeout=20).leader
         assert led is not None
         leader = found.node(led.name)
         late = next(each for each in found.nodes if each.name != leader.name)
@@ -140,9 +140,9 @@ def test_a_node_that_was_away_or_wiped_takes_a_snapshot_while_clients_write(tmp_
             found.kill(late)
             found.wipe(late)
             found.start(late)
-            surveys.wait_answers(late.address, timeout=20)
+            settling.wait_answers(late.address, timeout=20)
             sender_killed_half_way(found, late)
             until(lambda: installed(late), "the wiped one has it, too")
-        surveys.wait_at_rest(found.addresses)
+        settling.wait_at_rest(found.addresses)
         until(lambda: len(digests(found)) == 1, "all are the same")
         assert begins(late) > 1

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyte
 import pytest
 
-from admin.cluster import surveys
+from admin.cluster import settling, surveys
 from admin.lab import lab
 from tests.live.real import ROOT, put, running, until
 
@@ -79,7 +79,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Lab]:
 
 
 def leader(found: lab.Lab) -> str:
-    verdict = surveys.judge(surveys.wait_writable(found.addresses, timeout=20))
+    verdict = surveys.judge(settling.wait_writable(found.addresses, timeout=20))
     assert verdict.leader is not None
     return verdict.leader
 

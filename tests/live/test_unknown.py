@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 import qsync
-from admin.cluster import surveys
+from admin.cluster import settling, surveys
 from admin.lab.lab import Lab, LabNode
 from qsync.errors import GivenUp
 from tests import typed
@@ -37,7 +37,7 @@ def here(three: Lab) -> Iterator[Lab]:
 
 
 def followers(here: Lab) -> list[LabNode]:
-    leader = surveys.wait_writable(here.addresses, timeout=30).leader
+    leader = settling.wait_writable(here.addresses, timeout=30).leader
     assert leader is not None
     return [node for node in here.nodes if node.name != leader.name]
 

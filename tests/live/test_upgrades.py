@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import qsync
-from admin.cluster import ask, surveys
+from admin.cluster import ask, settling, surveys
 from admin.lab import lab, processes
 from qsync.status.record import NodeStatus
 from qsync.wire.verbs import PromoteRequest
@@ -77,7 +77,7 @@ def statuses(found: lab.Lab) -> dict[str, NodeStatus]:
 
 def leader_of(found: lab.Lab) -> NodeStatus:
     """Who leads and takes writes."""
-    leader = surveys.wait_writable(found.addresses, timeout=20).leader
+    leader = settling.wait_writable(found.addresses, timeout=20).leader
     assert leader is not None
     return leader
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import qsync
-from admin.cluster import surveys
+from admin.cluster import settling, surveys
 from admin.lab import lab
 from admin.lab.lab import Lab
 from tests.pictures import drawing, recording
@@ -116,7 +116,7 @@ def _shop(home: Path) -> Iterator[Lab]:
     made = lab.create(home / "shop", name="shop", nodes=3)
     try:
         made.start_all()
-        surveys.wait_writable(made.addresses, timeout=60)
+        settling.wait_writable(made.addresses, timeout=60)
         with qsync.connect(made.addresses, timeout=20) as db:
             db.schema.create_space("accounts", is_sync=True, format=FORMAT)
             db.space("accounts").replace([2, "bob", 50])
@@ -144,9 +144,9 @@ def _fail_over(shop: Lab) -> None:
     leader = surveys.survey(shop.addresses, timeout=2).leader
     assert leader is not None
     shop.kill(shop.node(leader.name))
-    surveys.wait_writable(shop.addresses, timeout=60)
+    settling.wait_writable(shop.addresses, timeout=60)
     shop.start_all()
-    surveys.wait_writable(shop.addresses, timeout=60)
+    settling.wait_writable(shop.addresses, timeout=60)
 
 
 def _followers(shop: Lab) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import qsync
-from admin.cluster import surveys
+from admin.cluster import settling, surveys
 from admin.lab import lab
 from admin.lab.lab import Lab
 from tests.live import real
@@ -57,7 +57,7 @@ def _prepare(found: Lab) -> None:
     first = found.node("n1").config
     first.write_text(first.read_text().replace('mode: "voter"', 'mode: "candidate"'))
     found.start_all()
-    surveys.wait_writable(found.addresses, timeout=60)
+    settling.wait_writable(found.addresses, timeout=60)
     for name in ("n2", "n3", "n1"):
         with qsync.connect(found.node(name).address, timeout=20, direct=True) as node:
             node.options(PATIENT | {"election_mode": "candidate"})

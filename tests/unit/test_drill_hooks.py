@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from admin.cluster import surveys
+from admin.cluster import settling
 from admin.cluster.surveys import ClusterSurvey
 from admin.drills import preflight, session, targets
 from admin.drills.failures import DrillNotHealed, DrillStopped
@@ -300,7 +300,7 @@ def test_what_is_undone_everywhere_is_tried_at_every_node(tmp_path: Path) -> Non
 def test_a_drill_that_is_refused_leaves_no_directories(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(surveys, "wait_writable", lambda *_, **__: answers(name="another"))
+    monkeypatch.setattr(settling, "wait_writable", lambda *_, **__: answers(name="another"))
     place, out = cluster(tmp_path), tmp_path / "run"
     with pytest.raises(DrillStopped, match="is for the cluster 'shop'"):
         session.run(

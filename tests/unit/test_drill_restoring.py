@@ -10,7 +10,7 @@ import pytest
 
 from admin.backup import restoring as backup_restoring
 from admin.backup.places import Folder
-from admin.cluster import surveys
+from admin.cluster import settling
 from admin.drills import restoring
 from admin.lab import lab as labs
 from admin.lab.lab import Lab
@@ -59,7 +59,7 @@ class Steps:
 def lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     """A lab with backups, and without the directory of its only node, which nothing starts."""
     monkeypatch.setattr(Lab, "start", lambda *_: None)
-    monkeypatch.setattr(surveys, "wait_writable", lambda *_, **__: None)
+    monkeypatch.setattr(settling, "wait_writable", lambda *_, **__: None)
     made = labs.create(tmp_path / "lab", name="shop", nodes=1)
     place = made.dir / restoring.FOLDER / made.cluster
     history = MadeHistory(Random(3))

@@ -1,19 +1,18 @@
 """The verb of a drill that replaces the certificates of members and clients."""
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from admin.cluster import surveys
+from admin.cluster import settling, surveys
+from admin.cluster.surveys import ClusterSurvey
 from admin.drills.live import LiveCluster
 from admin.drills.model import Step
 from admin.drills.probes import all_in_touch
 from admin.drills.verbs.verb import StepVerb, Takes, VerbSpec
 from admin.lab.lab import Lab
 from admin.links.rules import across
-from qsync.errors import Unavailable
 from qsync.faults import Fault
 from qsync.status.record import NodeStatus
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 READ_S: Final = 20.0
 """How long nodes may take to use replaced files, and to be connected again."""
-ASKED_AGAIN_S: Final = 0.05
 BETWEEN_S: Final = 0.3
 """In the simulator, the time to write files and have them read."""
 
@@ -82,21 +80,15 @@ def _shows(node: NodeStatus, name: str, serial: str) -> bool:
 
 def _wait(lab: Lab, fact: Callable[[NodeStatus], bool], what: str) -> None:
     """Wait until the condition holds for every node, and all are connected. Raises Unavailable."""
-    deadline = time.monotonic() + READ_S
-    while True:
-        why = "no node answers"
-        try:
-            found = surveys.survey(lab.addresses)
-            verdict = surveys.judge(found)
-            if verdict.health is surveys.ClusterHealth.HEALTHY and all(map(fact, found.samples)):
-                return
-            refused = [f"{each.name}: {each.tls.error}" for each in found.samples if each.tls.error]
-            why = "; ".join(refused) or verdict.sentence
-        except Unavailable as error:
-            why = error.message
-        if time.monotonic() > deadline:
-            raise Unavailable(f"not within {READ_S:g} s: {what}; {why}")
-        time.sleep(ASKED_AGAIN_S)
+
+    def lacking(found: ClusterSurvey) -> str:
+        if not settling.ill(found) and all(map(fact, found.samples)):
+            return ""
+        refused = [f"{each.name}: {each.tls.error}" for each in found.samples if each.tls.error]
+        return "; ".join(refused) or surveys.judge(found).sentence
+
+    late = f"not within {READ_S:g} s: {what}"
+    settling.wait_until(lab.addresses, lacking, timeout=READ_S, late=late)
 
 
 VERBS: tuple[StepVerb, ...] = (RotateCertificatesVerb(),)

@@ -1,14 +1,14 @@
 """Verbs of a drill that stop and start nodes like an operator: one by one, with SIGTERM."""
 
 import signal
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from admin.cluster import surveys
+from admin.cluster import settling
+from admin.cluster.surveys import ClusterSurvey
 from admin.drills.live import LiveCluster
 from admin.drills.model import Step
 from admin.drills.probes import all_in_touch, has_caught_up, member_has_caught_up
@@ -19,7 +19,6 @@ from admin.lab.failures import StillRunning
 from admin.lab.lab import Lab, LabNode
 from admin.lab.node_file import config_text, options_of
 from qsync import features
-from qsync.errors import Unavailable
 from qsync.faults import Fault
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ STOP_S = 20.0
 """How long a node may take to stop: it hands over, and closes its directory."""
 BACK_S = 30.0
 """How long all nodes may take to be connected again, and the stopped node to catch up."""
-ASKED_AGAIN_S = 0.05
 DOWN_S = 0.2
 """In the simulator, the time until a node is started again."""
 
@@ -85,20 +83,13 @@ class RestartVerb(StepVerb):
 
 def wait_back(addresses: Sequence[str], name: str) -> None:
     """Wait until all are connected, and a node has caught up. Raises Unavailable after 30 s."""
-    deadline = time.monotonic() + BACK_S
-    while True:
-        try:
-            found = surveys.survey(addresses)
-            verdict = surveys.judge(found)
-            why = verdict.sentence
-            node = next((each for each in found.samples if each.name == name), None)
-            if verdict.health is surveys.ClusterHealth.HEALTHY and has_caught_up(found, node):
-                return
-        except Unavailable as error:
-            why = error.message
-        if time.monotonic() > deadline:
-            raise Unavailable(f"{name} is not back {BACK_S:g} s after it was started: {why}")
-        time.sleep(ASKED_AGAIN_S)
+
+    def lacking(found: ClusterSurvey) -> str:
+        node = next((each for each in found.samples if each.name == name), None)
+        return settling.ill(found) or ("" if has_caught_up(found, node) else "it lacks entries")
+
+    late = f"{name} is not back {BACK_S:g} s after it was started"
+    settling.wait_until(addresses, lacking, timeout=BACK_S, late=late)
 
 
 def _feature(text: str) -> str:
