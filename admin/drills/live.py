@@ -56,8 +56,7 @@ class LiveCluster:
         Raises NotLeader if it needs a leader and none exists, DrillStopped if the leader is a node
         that is never touched.
         """
-        leader = self.leader()
-        nodes = [name for word in step.on for name in targets.now(self.names, word, leader)]
+        nodes = targets.of_step(self.names, step, self.leader())
         if step.on and not nodes:
             raise NotLeader(f"{step.describe()}: no leader")
         self._check_touched(step, nodes)
@@ -65,8 +64,7 @@ class LiveCluster:
 
     def beside(self, step: Step, option: str = "with") -> tuple[str, ...]:
         """Return the nodes that a step names with `with`, or another option."""
-        word = step.options.get(option)
-        nodes = () if word is None else targets.now(self.names, str(word), self.leader())
+        nodes = targets.beside(self.names, step, self.leader(), option)
         if option == CRASH:
             self._check_touched(step, nodes)
         return nodes

@@ -70,14 +70,11 @@ class SimulatedCluster:
 
     def nodes_of(self, step: Step) -> Members:
         """Return the nodes that a step is for."""
-        leader = self.leader()
-        names = [name for word in step.on for name in targets.now(self.names, word, leader)]
-        return [self.node(name) for name in names]
+        return [self.node(name) for name in targets.of_step(self.names, step, self.leader())]
 
     def beside(self, step: Step, option: str = "with") -> tuple[str, ...]:
         """Return the nodes that a step names with `with`, or another option."""
-        word = step.options.get(option)
-        return () if word is None else targets.now(self.names, str(word), self.leader())
+        return targets.beside(self.names, step, self.leader(), option)
 
     def leader(self) -> str | None:
         """Return the name of the leader."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from admin.drills.model import ALL, LEADER, Drill, DrillTarget, Pick, TargetRole
+from admin.drills.model import ALL, LEADER, Drill, DrillTarget, Pick, Step, TargetRole
 from qsync.errors import ConfigError
 
 Names = Mapping[str, tuple[str, ...]]
@@ -33,6 +33,17 @@ def now(names: Names, word: str, leader: str | None) -> tuple[str, ...]:
     if word != LEADER:
         return names[word]
     return () if leader is None else (leader,)
+
+
+def of_step(names: Names, step: Step, leader: str | None) -> list[str]:
+    """The nodes that a step is for."""
+    return [name for word in step.on for name in now(names, word, leader)]
+
+
+def beside(names: Names, step: Step, leader: str | None, option: str = "with") -> tuple[str, ...]:
+    """The nodes that a step names with `with`, or another option."""
+    word = step.options.get(option)
+    return () if word is None else now(names, str(word), leader)
 
 
 def _rank(target: DrillTarget) -> int:

@@ -51,12 +51,11 @@ class PlannedCluster:
 
     def nodes_of(self, step: Step) -> list[str]:
         """The nodes that a step would be for."""
-        return [name for word in step.on for name in targets.now(self.names, word, self.leader)]
+        return targets.of_step(self.names, step, self.leader)
 
     def beside(self, step: Step, option: str = "with") -> tuple[str, ...]:
         """The nodes that a step names with `with`."""
-        word = step.options.get(option)
-        return () if word is None else targets.now(self.names, str(word), self.leader)
+        return targets.beside(self.names, step, self.leader, option)
 
 
 def planned(
