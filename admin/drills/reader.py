@@ -5,9 +5,7 @@ from dataclasses import fields, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 
-import yaml
-
-from admin.drills import conditions, steps, values
+from admin.drills import conditions, overrides, steps, values
 from admin.drills.measure import MEASURES
 from admin.drills.model import (
     ALL,
@@ -29,81 +27,8 @@ from admin.drills.values import number, truth
 from admin.lab.lab import NODES_MAX
 from admin.workload import load_names
 from qsync import units
-from qsync.config.yaml_file import YamlProblems, YamlValue, compose, read_text, refusal
+from qsync.config.yaml_file import YamlValue, read_text, read_whole
 from qsync.errors import ConfigError
-
-_TAG = "tag:yaml.org,2002:"
-PLACE = "--set"
-_FLAT = "options"
-
-
-def override(root: YamlValue, given: Mapping[str, str]) -> None:
-    """Override values in the tree. Dots join names; steps are named by their number."""
-    for path, text in given.items():
-        problems = YamlProblems(PLACE)
-        value = compose(text, problems, may_be_empty=False)
-        if value is None:
-            root.problems.found.extend(problems.found)
-            continue
-        _unmark(value.node)
-        _put(root, root.node, path, value.node)
-
-
-def _put(
-    root: YamlValue, node: yaml.Node, path: str, value: yaml.Node, *, flat: bool = False
-) -> None:
-    """`flat`: the names there contain dots, like the options of a node."""
-    if isinstance(node, yaml.SequenceNode):
-        _put_item(root, node, path, value)
-    elif isinstance(node, yaml.MappingNode):
-        _put_named(root, node, path, value, flat=flat)
-    else:
-        root.problems.add(None, f"{PLACE} {path}", "a single value has no members")
-
-
-def _put_item(root: YamlValue, node: yaml.SequenceNode, path: str, value: yaml.Node) -> None:
-    first, _, rest = path.partition(".")
-    place = int(first) - 1 if first.isdecimal() else -1
-    if not 0 <= place < len(node.value):
-        reason = f"there are {len(node.value)}, named by number from 1"
-        root.problems.add(None, f"{PLACE} {path}", reason)
-    elif rest:
-        _put(root, node.value[place], rest, value)
-    else:
-        node.value[place] = value
-
-
-def _put_named(
-    root: YamlValue, table: yaml.MappingNode, path: str, value: yaml.Node, *, flat: bool
-) -> None:
-    for at, (name, inside) in enumerate(table.value):
-        if name.value == path:
-            table.value[at] = (name, value)
-            return
-        if path.startswith(f"{name.value}.") and not flat:
-            rest = path.removeprefix(f"{name.value}.")
-            _put(root, inside, rest, value, flat=name.value == _FLAT)
-            return
-    first, _, rest = path.partition(".")
-    if rest and not flat:
-        made = yaml.MappingNode(f"{_TAG}map", [])
-        table.value.append((yaml.ScalarNode(f"{_TAG}str", first), made))
-        _put(root, made, rest, value, flat=first == _FLAT)
-    else:
-        table.value.append((yaml.ScalarNode(f"{_TAG}str", path), value))
-
-
-def _unmark(node: yaml.Node) -> None:
-    """An overridden value has no line in the file."""
-    node.start_mark = None
-    if isinstance(node, yaml.SequenceNode):
-        for each in node.value:
-            _unmark(each)
-    elif isinstance(node, yaml.MappingNode):
-        for name, each in node.value:
-            _unmark(name)
-            _unmark(each)
-
 
 VERSION = 1
 SUFFIX = ".yaml"
@@ -178,15 +103,12 @@ def load(path: Path, given: Mapping[str, str] | None = None) -> Drill:
 
 def parse(text: str, *, where: str, given: Mapping[str, str] | None = None) -> Drill:
     """Read YAML text. Raises ConfigError with every problem in it."""
-    problems = YamlProblems(where)
-    root = compose(text, problems, may_be_empty=False)
-    if root is not None:
-        override(root, given or {})
-    drill = None if root is None else _drill(root)
-    if problems.found:
-        raise refusal(problems.found)
-    assert drill is not None
-    return drill
+
+    def read(root: YamlValue) -> Drill | None:
+        overrides.put(root, given or {})
+        return _drill(root)
+
+    return read_whole(text, where, read)
 
 
 def _drill(root: YamlValue) -> Drill | None:

@@ -214,6 +214,17 @@ def read_text(path: Path) -> str:
         raise ConfigError(f"{path}: is not UTF-8 text", details={"file": str(path)}) from error
 
 
+def read_whole(text: str, where: str, read: Callable[[YamlValue], T | None]) -> T:
+    """Return what `read` makes of YAML text. Raises ConfigError with every problem in it."""
+    problems = YamlProblems(where)
+    root = compose(text, problems, may_be_empty=False)
+    found = None if root is None else read(root)
+    if problems.found:
+        raise refusal(problems.found)
+    assert found is not None
+    return found
+
+
 def compose(text: str, problems: YamlProblems, *, may_be_empty: bool) -> YamlValue | None:
     """Parse the file; None if it is empty or not YAML, which is reported."""
     if len(text.encode(errors="replace")) > FILE_BYTES_MAX:

@@ -19,7 +19,7 @@ from admin.drills.hooks.scopes import (
 )
 from admin.drills.hooks.templates import CommandTemplate
 from admin.lab.lab import NODES_MAX
-from qsync.config.yaml_file import YamlProblems, YamlValue, compose, read_text, refusal
+from qsync.config.yaml_file import YamlValue, read_text, read_whole
 from qsync.errors import ConfigError
 from qsync.options.value_kinds import nearest
 
@@ -44,13 +44,7 @@ def preset(name: str) -> Path:
 
 def load(path: Path) -> HookFile:
     """Read a file. Raises ConfigError with every problem in it."""
-    problems = YamlProblems(str(path))
-    root = compose(read_text(path), problems, may_be_empty=False)
-    found = None if root is None else _file(root, path)
-    if problems.found:
-        raise refusal(problems.found)
-    assert found is not None
-    return found
+    return read_whole(read_text(path), str(path), lambda root: _file(root, path))
 
 
 def _file(root: YamlValue, path: Path) -> HookFile | None:
