@@ -110,7 +110,7 @@ class WantedChange:
 
 def members(found: ClusterSurvey) -> list[ClusterMember]:
     """All places that any node knows, by id."""
-    named = {id: (uuid, role) for id, uuid, role in _named(found)}
+    named = {id: (uuid, role) for id, uuid, role in sides.configuration(found.samples)}
     there = {each.id: each for each in found.samples}
     known = sides.known_places(found.samples)
     return [*_members(found, named, there, known), *_anonymous(found, known)]
@@ -151,13 +151,6 @@ def _anonymous(found: ClusterSurvey, known: Mapping[int, object]) -> list[Cluste
         for each in found.anonymous
         if each.id not in known
     ]
-
-
-def _named(found: ClusterSurvey) -> tuple[tuple[int, str, str], ...]:
-    """Return the members by the leader; without one, by the longest log."""
-    if found.leader is not None:
-        return found.leader.members
-    return max(found.samples, key=lambda each: (each.term, each.last)).members
 
 
 def _standing(sample: NodeStatus | None, *, named: bool) -> str:

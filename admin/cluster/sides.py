@@ -31,10 +31,20 @@ def parted(answers: Iterable[NodeStatus]) -> tuple[list[NodeStatus], list[NodeSt
     return [each for each in heard if belongs(each)], [each for each in heard if not belongs(each)]
 
 
+def newest(nodes: Iterable[NodeStatus]) -> NodeStatus | None:
+    """The node that knows the configuration best: the leader; without one, the longest log."""
+    return max(nodes, key=_age, default=None)
+
+
+def configuration(nodes: Iterable[NodeStatus]) -> Sequence[tuple[int, str, str]]:
+    """The newest members that a node names: id, instance and role; none where no node does."""
+    told = newest(each for each in nodes if each.members)
+    return () if told is None else told.members
+
+
 def instances(nodes: Iterable[NodeStatus]) -> dict[int, str]:
-    """The instance of each member, by the leader; without one, by the longest log."""
-    newest = max((each for each in nodes if each.members), key=_age, default=None)
-    return {} if newest is None else {id: uuid for id, uuid, _ in newest.members}
+    """The instance of each member."""
+    return {id: uuid for id, uuid, _ in configuration(nodes)}
 
 
 def by_id(nodes: Iterable[NodeStatus], named: Mapping[int, str]) -> dict[int, NodeStatus]:

@@ -43,10 +43,9 @@ class ClusterSurvey:
     @property
     def voters(self) -> int:
         """The number of voters in the configuration in force; without one, of members."""
-        told = [each for each in self.samples if each.voters]
-        newest = max(told, key=lambda each: (each.leads, each.term, each.last), default=None)
-        if newest is not None:
-            return len(newest.voters)
+        told = sides.newest(each for each in self.samples if each.voters)
+        if told is not None:
+            return len(told.voters)
         return max([len(each.nodes) for each in self.samples] + [len(self)])
 
     @property

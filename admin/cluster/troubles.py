@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
+from admin.cluster import sides
 from qsync.status import health
 from qsync.status.members import IN_TOUCH, PeerStatus
 from qsync.status.record import NodeStatus
@@ -9,19 +10,13 @@ from qsync.status.record import NodeStatus
 
 def has_place(samples: Sequence[NodeStatus], id: int) -> bool:
     """Whether a configuration of any node names that id, with any directory."""
-    members = _members(samples)
+    members = sides.configuration(samples)
     return not members or id in {member for member, _, _ in members}
 
 
 def is_named(samples: Sequence[NodeStatus], node: NodeStatus) -> bool:
     """Whether it is a member by the configuration of another node: it waits for the log itself."""
-    return (node.id, node.uuid) in {(id, uuid) for id, uuid, _ in _members(samples)}
-
-
-def _members(samples: Sequence[NodeStatus]) -> Sequence[tuple[int, str, str]]:
-    """Return the members by the newest configuration that is known; none where none is."""
-    newest = max(samples, key=lambda each: (bool(each.members), each.leads, each.term))
-    return newest.members
+    return (node.id, node.uuid) in {(id, uuid) for id, uuid, _ in sides.configuration(samples)}
 
 
 def troubled(samples: Sequence[NodeStatus]) -> list[NodeStatus]:
