@@ -1,4 +1,4 @@
-"""Keys of places of backups: options by which commands take them, and commands that make them."""
+"""Keys of places of backups: the options for them, and the commands that make them."""
 
 import functools
 import sys

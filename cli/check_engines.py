@@ -33,7 +33,7 @@ class CheckOptions:
     def of_options(
         cls, format_: str | None, model: str | None, level: str, steps: int | None
     ) -> "CheckOptions":
-        """As the user gave them; what was not given the content of a history tells."""
+        """The options as given; the content of a history decides what was left out."""
         from admin.checker.elle import IsolationLevel  # noqa: PLC0415 - only here, slow to import
         from admin.checker.kinds import Hints, ObjectKind  # noqa: PLC0415 - the same
         from admin.checker.linear import STEPS_MAX  # noqa: PLC0415 - the same
@@ -82,9 +82,9 @@ class EngineOptions:
 def judge_sources(
     sources: Sequence[Path], how: CheckOptions, asked: EngineOptions
 ) -> "tuple[EngineChoice, list[HistoryReport]]":
-    """A report for each, by the engine that is asked for or suits them. Raises NoEvidence.
+    """Check every source with the requested engine, or with one that suits their size.
 
-    Histories are judged in this process, unless Spark is asked for by name: it refuses them.
+    Histories are checked in this process; Spark refuses them. Raises NoEvidence.
     """
     from admin.checker.engine import CheckEngine  # noqa: PLC0415 - only here, slow to import
     from cli.sources import CheckSource, history_needs_quick, source_of  # noqa: PLC0415 - the same

@@ -20,7 +20,7 @@ _OURS = frozenset({"admin", "cli", "election", "qsync"})
 
 
 def lacks_extra(error: ImportError, what: str) -> click.UsageError:
-    """What to install for `what`; what is missing of ourselves is our own fault, and raised."""
+    """Return an error that says what to install for `what`; raises for modules of our own."""
     if (error.name or "").partition(".")[0] in _OURS:
         raise error
     return click.UsageError(f"{what} needs `pip install 'qsync-cluster[spark]'`: {error}")

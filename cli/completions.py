@@ -50,7 +50,7 @@ def command_named(root: click.Context, words: Iterable[str]) -> click.Context | 
 
 
 def errors(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Codes of errors, with what they are."""
+    """The codes of errors, with their meanings."""
     from cli import explanations  # noqa: PLC0415 - imports all that raises errors
 
     found = [(each.kind.code, each.about) for each in explanations.all_explanations()]

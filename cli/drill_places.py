@@ -56,7 +56,7 @@ def confirm_cluster(found: Drill, place: "HookedCluster", name: str | None) -> N
 
 
 def find_lab(target: str) -> Lab:
-    """By name, by directory, or by that of a run that has one in it. Raises ConfigError."""
+    """The lab of that name, in that directory, or in the directory of a run. Raises ConfigError."""
     for place in (Path(target) / "lab", Path(target)):
         if labs.exists(place):
             return targets.load_lab(place.absolute())

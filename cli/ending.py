@@ -77,7 +77,7 @@ def unread() -> list[int]:
 
 
 def silence(numbers: Iterable[int]) -> None:
-    """What is said there from now on, also out of buffers when Python ends, fails no more."""
+    """Discard all later output there, also the buffers that Python flushes when it ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for each in numbers:
         os.dup2(nowhere, each)

@@ -15,14 +15,14 @@ _TITLE: Final = "# "
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """A page in Markdown. `topic` is what it is asked for by."""
+    """A page in Markdown. `topic`: its name for `qsync help`."""
 
     topic: str
     path: Path
 
     @property
     def markdown(self) -> str:
-        """All of it."""
+        """The whole text."""
         return self.path.read_text(encoding="utf-8")
 
     @property

@@ -44,7 +44,7 @@ class LivedSeed:
 
 
 def refuse(given: Mapping[str, object]) -> None:
-    """Raises UsageError for what no long life can be told as well."""
+    """Raises UsageError for options that do not go with --life."""
     for name in _NOT_WITH:
         if given.get(name) is not None:
             raise click.UsageError(f"--life and --{name} do not go together")
@@ -145,5 +145,5 @@ def _complain(lived: LivedSeed) -> None:
 
 
 def of_life(plans: "Sequence[Plan]", seconds: float) -> "list[Plan]":
-    """The same seeds, that long."""
+    """The same plans, each for a life of so many seconds."""
     return [replace(each, life=seconds) for each in plans]

@@ -223,7 +223,7 @@ def _refuse(error: click.ClickException, style: Style, args: list[str]) -> None:
 
 
 def _told(code: int, tell: Callable[[], None]) -> int:
-    """Return the exit code, also where nobody reads or keeps what is told beside it."""
+    """Call `tell`, and return the exit code even if nobody can read what it prints."""
     try:
         tell()
     except OSError as lost:

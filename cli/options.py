@@ -93,9 +93,9 @@ class TargetOption(click.ParamType[list[str]]):
 
 
 class _EitherTarget(TargetOption):
-    """The same as an argument, or as the option that stands in for it: one of them is looked up.
+    """The target as an argument, or as `--target` in its place; only one of them is looked up.
 
-    To look up a lab decides for all of the process whether nodes are spoken to over TLS.
+    The look-up of a lab decides for the whole process whether nodes are dialled over TLS.
     """
 
     @override

@@ -40,9 +40,9 @@ class Style:
     as_json: bool = False
     plain: bool = False
     documents: int = 0
-    """Printed so far: there is one in all, and what was asked for is worth more than the error."""
+    """Documents printed so far: one at most, so an error after the answer prints none."""
     changed: bool = False
-    """Whether something was changed, which stays so if that cannot be told."""
+    """Whether the command has changed something; an error of its output does not undo that."""
 
 
 def style() -> Style:
@@ -53,7 +53,7 @@ def style() -> Style:
 
 
 def note_change() -> None:
-    """Remember that the command has changed something, before it tells so."""
+    """Remember that the command has changed something, before it prints that."""
     style().changed = True
 
 
@@ -137,15 +137,15 @@ def console(*, stderr: bool = False) -> "Console":
 
 
 def complain(error: QsyncError, how: Style, args: Sequence[str] = ()) -> None:
-    """Say what went wrong; with --json as a document on stdout too, unless one stands there.
+    """Print an error; with --json as a document on stdout too, unless one was printed.
 
-    `args`: the command line, which is said again with the token if that tells what became of it.
+    `args`: the command line, to print the command that shows the outcome.
     """
     resolving, giving_up = _resolving(error, args), _giving_up(error, args)
     showing = _showing(error, args)
     try:
         _say_all(error, resolving or showing, giving_up)
-    finally:  # who reads the document may have no room for the rest
+    finally:  # stderr may be full, and the document is still wanted
         if how.as_json:
             complaint(error, how, resolve=resolving, give_up=giving_up, show=showing)
 

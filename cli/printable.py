@@ -9,12 +9,12 @@ _IN_LINE: Final = re.compile(r"[\t\n]")
 
 
 def printable(text: str) -> str:
-    r"""Return text that changes nothing of a terminal: ESC is `\u001b`. JSON means the same."""
+    r"""Return text with controls escaped as in JSON (ESC is `\u001b`): a terminal obeys none."""
     return _STEERING.sub(_escape, text)
 
 
 def one_line(text: str) -> str:
-    """Return the same as one line."""
+    """Return printable text in one line."""
     return _IN_LINE.sub(_escape, printable(text))
 
 

@@ -1,4 +1,4 @@
-"""The progress of long work on stderr: one line that is written over, or one now and then."""
+"""The progress of long work on stderr: one line that is overwritten, or one every ten seconds."""
 
 import sys
 import time
@@ -10,18 +10,18 @@ from cli.output import say
 from cli.printable import printable
 
 _TELL_S: Final = 10.0
-"""How often it is told where no line can be written over."""
+"""The time between two lines where no line can be overwritten."""
 
 
 class ProgressLine:
-    """On a terminal one line that is written over, else a line every ten seconds."""
+    """On a terminal one line that is overwritten, else a line every ten seconds."""
 
     def __init__(self) -> None:
         self._over = sys.stderr.isatty()
         self._told = time.monotonic()
 
     def tell(self, line: str) -> None:
-        """How it goes."""
+        """Show the progress."""
         now = time.monotonic()
         if self._over:
             click.echo(f"\r{printable(line)}\x1b[K", err=True, nl=False)
@@ -30,6 +30,6 @@ class ProgressLine:
             say(line)
 
     def end(self) -> None:
-        """The line is free for other words."""
+        """Clear the line for other output."""
         if self._over:
             click.echo("\r\x1b[K", err=True, nl=False)

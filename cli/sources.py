@@ -30,7 +30,7 @@ class CheckSource(Enum):
 
 
 def source_of(path: Path) -> CheckSource:
-    """What is there. Raises NoEvidence: it is nothing to check, why, and what to do instead."""
+    """The kind of evidence at a path. Raises NoEvidence, with what to do, if there is none."""
     if is_bundle(path):
         return CheckSource.BUNDLE
     if path.name == MANIFEST and path.is_file():
@@ -49,7 +49,7 @@ def source_of(path: Path) -> CheckSource:
 
 @contextlib.contextmanager
 def bundled(sources: Sequence[Path]) -> Iterator[list[Path]]:
-    """The same; a log in a file of its own as a bundle that is gone afterwards.
+    """The sources, a log in a file of its own as a temporary bundle.
 
     Raises NoEvidence, for each of them before any is made.
     """

@@ -97,7 +97,7 @@ def _reached(address: str) -> str:
 
 
 def _be(user: str) -> None:
-    """All that this command asks is asked as that user, whose password may have to be typed."""
+    """Log in as that user from now on; ask for the password if it is not in the environment."""
     login.assume(user)
     if not login.is_password_there() and sys.stdin.isatty():
         login.remember(click.prompt(f"Password of {user}", hide_input=True, err=True))

@@ -1,4 +1,4 @@
-"""The one deadline of a command that looks at the cluster first, and then changes it."""
+"""The deadline of a command that looks at the cluster first, and then changes it."""
 
 import time
 
@@ -17,7 +17,7 @@ class TimeLimit:
 
     @property
     def to_look(self) -> float:
-        """The time for nodes to say how they are; those that are silent leave some for the rest."""
+        """The time to ask all nodes; silent ones use up half of it at most."""
         return min(TIMEOUT_S, self._seconds / 2)
 
     @property
@@ -33,5 +33,5 @@ class TimeLimit:
 
     @property
     def to_show(self) -> float:
-        """The time to see what became of the change: what is left, but a moment at the least."""
+        """The time to see the result of the change: what is left, but at least half a second."""
         return max(_SHOW_MIN_S, self._until - time.monotonic())

@@ -1,4 +1,4 @@
-"""Changes that are sent: Ctrl-C leaves them, and says that they may be made and what tells it."""
+"""Changes that are sent: after Ctrl-C the user learns that they may be made, and how to see it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,9 +16,9 @@ AGAIN = "run it again: to do so twice does no harm"
 
 @contextmanager
 def change_under_way(shown_by: str = "", *, hint: str = "") -> Iterator[None]:
-    """A block that makes one change, and returns when it is made.
+    """A block that makes one change, and ends when it is made.
 
-    `shown_by`: the words of the command that shows whether it is. Raises InterruptedUnknown if the
+    `shown_by`: the command that shows whether it is made. Raises InterruptedUnknown if the
     user does not wait for the answer.
     """
     try:

@@ -1,4 +1,4 @@
-"""Connections of the commands about users and roles, and what these look up first."""
+"""Connections of the commands about users and roles, and their look-ups."""
 
 from collections.abc import Sequence
 from contextlib import contextmanager
@@ -25,9 +25,9 @@ def connected(target: Sequence[str], timeout: float) -> "Iterator[Client]":
 
 @contextmanager
 def changing(target: Sequence[str], timeout: float) -> "Iterator[Client]":
-    """As `connected`, for changes. Raises AccessDenied before the users are looked up.
+    """As `connected`, for changes. Raises AccessDenied if the user lacks the right `super`.
 
-    To look them up takes another right, and a password would be asked for in vain.
+    Without this check the command would ask for a password first, or name another right.
     """
     with connected(target, timeout) as db:
         own = db.users.info()
@@ -39,7 +39,7 @@ def changing(target: Sequence[str], timeout: float) -> "Iterator[Client]":
 
 
 def note_on(db: "Client", space: str) -> str | None:
-    """What to know of a grant on a name that nothing has yet: rights belong to names."""
+    """A note about a grant on a name that no space or sequence has yet."""
     sequences = (str(row[2]) for row in db.space("_sequence").select())
     return names_nothing(space, [*db.schema.spaces(), *sequences])
 

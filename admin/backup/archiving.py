@@ -61,9 +61,9 @@ class Archiver:
 
     @property
     def name(self) -> str:
-        """The name of its consumer: of its own for each place, also for two of the same path.
+        """The name of its consumer; places of the same path on two machines have different names.
 
-        Two machines may archive to such, and the log is kept for the one that is behind.
+        So the log is kept for each of them.
         """
         name, id_ = f"archive {self._place.url}", f" {self._id}" if self._id else ""
         return self._options.consumer or name[: NAME_CHARACTERS_MAX - len(id_)] + id_

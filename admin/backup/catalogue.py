@@ -33,21 +33,21 @@ class Catalogue:
 
     @property
     def damage(self) -> list[str]:
-        """What is missing, cut short, or a manifest that cannot be read."""
+        """The missing parts, those that are cut short, and the unreadable manifests."""
         rows = (why for each in self.torn.values() for why in each)
         return [*self.unread.values(), *self.lost, *rows]
 
     @property
     def problems(self) -> list[str]:
-        """The damage, and where the log of a backup ends before the end that it had."""
+        """The damage, and the backups whose log ends earlier than when they were made."""
         return [*self.damage, *(why for each in self.backups for why in self.short(each))]
 
     def missing(self, backup: BackupManifest) -> list[str]:
-        """Return what a backup lacks of what it had when it was made: its rows, and its log."""
+        """Return the damage of a backup since it was made: of its rows, and of its log."""
         return [*self.torn.get(backup.index, []), *self.short(backup)]
 
     def short(self, backup: BackupManifest) -> list[str]:
-        """Return in words where its log ends before the end that it had."""
+        """Return where the log of a backup ends, if that is earlier than when it was made."""
         reach = self.reach(backup)
         if reach >= backup.last:
             return []

@@ -16,7 +16,7 @@ PART_BYTES: Final = 8 << 20
 """A part of the log ends with the batch that reaches this size."""
 
 Progress = Callable[[str, int, int], None]
-"""What is being copied, the progress, and the total."""
+"""What is copied or removed, how much of it is done, and the total."""
 
 
 class LogArchive:

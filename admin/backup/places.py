@@ -291,7 +291,7 @@ def typed(error: OSError, place: str) -> DiskFull | BackupPlaceLost:
 
 @contextmanager
 def _writing(url: str) -> Iterator[None]:
-    """Let who writes hear of the place: what is not there then is a folder that cannot be made."""
+    """Raise BackupPlaceLost for NoBackup: on a write it means that a folder cannot be made."""
     try:
         yield
     except NoBackup as error:
@@ -303,7 +303,7 @@ def _writing(url: str) -> Iterator[None]:
 
 
 def _named(fresh: Path, path: Path) -> bool:
-    """Give a file that name if there is none. Without links two may do so at the same moment."""
+    """Rename a file unless that name exists; without hard links two writers may both succeed."""
     try:
         path.hardlink_to(fresh)
     except FileExistsError:

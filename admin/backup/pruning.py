@@ -1,15 +1,12 @@
 """Removes old backups, and the log that no remaining backup needs."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from admin.backup import names
 from admin.backup.catalogue import Catalogue
 from admin.backup.failures import BackupDamaged, NoBackup
+from admin.backup.log_archive import Progress
 from admin.backup.manifest import BackupManifest, LogManifest
-
-Progress = Callable[[str, int, int], None]
-"""What is being removed, how many are removed, and the total."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

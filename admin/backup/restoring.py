@@ -163,7 +163,7 @@ def _take_rows_or_say(
 
 
 def _hinted(error: BackupDamaged, found: Catalogue, point: RestorePoint) -> BackupDamaged:
-    """The same error of rows, with the older backup that leads as far, if there is one."""
+    """Add a hint to an error of rows: the older backup that reaches as far, if there is one."""
     older = points.older(found, point)
     if older is not None:
         error.hint = f"`--backup {older.index}` begins with an older one, and leads as far"

@@ -29,7 +29,7 @@ class SnapshotFrames:
         self._most = HEAD_BYTES_MAX
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
-        """What is whole by now. Raises BackupDamaged."""
+        """Yield the head and the chunks that are complete now. Raises BackupDamaged."""
         self._rest += piece
         while len(self._rest) >= _LENGTH.size:
             (size,) = _LENGTH.unpack_from(self._rest)
@@ -44,7 +44,7 @@ class SnapshotFrames:
             yield frame
 
     def finish(self) -> None:
-        """No more comes. Raises BackupDamaged when something is cut off."""
+        """End the file. Raises BackupDamaged if its last chunk is cut off."""
         if self._rest:
             raise BackupDamaged(f"the rows end within a chunk, {len(self._rest)} bytes into it")
 

@@ -55,7 +55,7 @@ class PlaceSeal:
 
 
 class SealedPlace:
-    """A place as who knows its secret sees it: files in the clear, by the same names.
+    """A sealed place for the owner of its secret: files in clear text, under the same names.
 
     Nothing but the manifest of the place can be read or written before `begin_seal` or `unlock`.
     """
@@ -157,11 +157,11 @@ class SealedPlace:
         return self._opening.open(self._salt, name, content)
 
     def write(self, name: str, content: bytes) -> None:
-        """Sealed, whole or not at all."""
+        """Write a file sealed, whole or not at all."""
         self._place.write(name, self._as_sealed(name, content))
 
     def write_new(self, name: str, content: bytes) -> bool:
-        """The same, unless there is one."""
+        """Write a file sealed unless there is one; return whether it was written."""
         return self._place.write_new(name, self._as_sealed(name, content))
 
     def _as_sealed(self, name: str, content: bytes) -> bytes:
@@ -173,11 +173,11 @@ class SealedPlace:
         return content
 
     def remove(self, name: str) -> None:
-        """Let go of it, if it is there."""
+        """Remove a file, if it is there."""
         self._place.remove(name)
 
     def remove_folder(self, folder: str) -> None:
-        """With its files."""
+        """Remove a folder with its files."""
         self._place.remove_folder(folder)
 
     def _seal_bytes(self, name: str) -> int:
@@ -222,7 +222,7 @@ def check_sealed(place: BackupPlace, seal: PlaceSeal | None, cluster: str) -> No
 
 
 def check_opens(place: BackupPlace) -> None:
-    """All of it is read, and not only manifests. Raises BackupKeyRefused for a sealing key."""
+    """Check that the key opens more than manifests. Raises BackupKeyRefused for a sealing key."""
     if isinstance(place, SealedPlace) and not place.opens:
         raise place.refusal("what is kept there")
 
@@ -266,10 +266,10 @@ def _opened(key: bytes, name: str, content: bytes) -> bytes:
 
 
 def _check_name(cluster: str) -> str:
-    """No name of a file: those of clusters have no colon before them."""
+    """The name that the check of a key is sealed under; its colon keeps it apart from files."""
     return f":place of cluster {cluster}"
 
 
 def _pair_check(cluster: str, sealing: SealingKey) -> str:
-    """The same, for the one who can open what is sealed there."""
+    """The same name for the key that can open what a sealing key sealed."""
     return f"{_check_name(cluster)} for {sealing.public.hex()}"

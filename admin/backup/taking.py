@@ -126,7 +126,7 @@ def _snapshot_of(found: Catalogue, source: BackupSource, say: Say) -> int:
 
 
 def _check_there(place: BackupPlace, parts: Sequence[Part]) -> None:
-    """Another backup to the same place may have taken them for what a stopped one left."""
+    """Check that no other backup has removed these parts as leftovers. Raises BackupDamaged."""
     for folder in {each.name.rpartition("/")[0] for each in parts}:
         there = {f"{folder}/{name}" for name in place.names(folder)}
         gone = [each.name for each in parts if each.name not in there]
@@ -173,7 +173,7 @@ class _Rows:
                 raise BackupDamaged(f"the snapshot at {self._snapshot} ends within its head")
 
     def copy_from(self, source: BackupSource, throttle: Throttle) -> None:
-        """Until all of them are here."""
+        """Copy all parts."""
         if not self._snapshot:
             return
         size, done, number = 1, 0, 0

@@ -22,7 +22,7 @@ class _HeldEverywhere(Struct, frozen=True):
 
 
 class _OwnRights(Struct, frozen=True):
-    """What a node tells of the rights of who asks."""
+    """The rights of the user who asks, as a node reports them."""
 
     users: bool
     user: str | None = None

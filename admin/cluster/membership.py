@@ -159,12 +159,12 @@ def _standing(sample: NodeStatus | None, *, named: bool) -> str:
     return RECRUIT if sample.standing == VOTER and sample.recruit else sample.standing
 
 
-Progress = Callable[[str], None]
+Say = Callable[[str], None]
 """Takes a line about the progress of a long operation."""
 
 
 def newcomer(
-    found: ClusterSurvey, address: str, *, timeout: float, progress: Progress | None = None
+    found: ClusterSurvey, address: str, *, timeout: float, progress: Say | None = None
 ) -> ClusterMember:
     """The node at an address, which may not be a member yet, or may just be starting.
 
@@ -214,7 +214,7 @@ def check_moved(
     address: str,
     *,
     timeout: float,
-    progress: Progress | None = None,
+    progress: Say | None = None,
 ) -> None:
     """Check that it answers at its address. Raises Unavailable, ConfigError if another does."""
     try:
@@ -229,7 +229,7 @@ def check_moved(
         )
 
 
-def _first_answer(address: str, *, timeout: float, progress: Progress | None) -> Greeting:
+def _first_answer(address: str, *, timeout: float, progress: Say | None) -> Greeting:
     """Its greeting, which needs no rights: a new node without users refuses all requests.
 
     It may take a while to start, so `progress` hears once what is waited for, and why.
@@ -247,9 +247,7 @@ def _first_answer(address: str, *, timeout: float, progress: Progress | None) ->
             time.sleep(ASKED_AGAIN_S)
 
 
-def perform(
-    found: ClusterSurvey, wanted: WantedChange, *, timeout: float, progress: Progress
-) -> None:
+def perform(found: ClusterSurvey, wanted: WantedChange, *, timeout: float, progress: Say) -> None:
     """Perform a change, in several requests where one does not do; returns when it is decided."""
     if wanted.action is MemberAction.ADD:
         _add(found, wanted, timeout=timeout, progress=progress)
@@ -263,7 +261,7 @@ def perform(
         change(found, wanted, timeout=timeout)
 
 
-def _add(found: ClusterSurvey, wanted: WantedChange, *, timeout: float, progress: Progress) -> None:
+def _add(found: ClusterSurvey, wanted: WantedChange, *, timeout: float, progress: Say) -> None:
     """Make a node a member.
 
     It is a learner first, and a voter when it has the log: a voter that lacks it would be part
@@ -294,7 +292,7 @@ def _becomes(role: str, wanted: MemberRole) -> bool:
 
 
 def _wait_until_voter(
-    found: ClusterSurvey, one: ClusterMember, *, deadline: float, progress: Progress
+    found: ClusterSurvey, one: ClusterMember, *, deadline: float, progress: Say
 ) -> None:
     """The leader makes it a voter when it has caught up."""
     seeds, said = [each.address for each in found.samples], ""
@@ -339,7 +337,7 @@ def _broken_link(found: ClusterSurvey, one: ClusterMember) -> str:
 
 
 def _make_voter(
-    found: ClusterSurvey, wanted: WantedChange, *, deadline: float, progress: Progress
+    found: ClusterSurvey, wanted: WantedChange, *, deadline: float, progress: Say
 ) -> None:
     """Make a learner a voter as soon as possible; repeats until the deadline (monotonic clock)."""
     one, said = wanted.one, None

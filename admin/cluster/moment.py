@@ -82,7 +82,7 @@ class MomentWriter:
         self.count += 1
 
     def close(self) -> None:
-        """Done."""
+        """Close the file. Raises ConfigError if it cannot be written."""
         with naming(self.path):
             self._file.close()
 

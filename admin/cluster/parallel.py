@@ -1,4 +1,4 @@
-"""The same question to many nodes at once, and an end to it when the user does not wait."""
+"""Asks many nodes the same question at once; Ctrl-C ends it without waiting for answers."""
 
 import threading
 from collections import deque

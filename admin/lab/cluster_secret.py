@@ -68,7 +68,7 @@ def put(directory: Path, kept: Secret) -> None:
 
 
 def shared(directory: Path, options: Mapping[str, str]) -> dict[str, str]:
-    """The options of a new cluster's nodes whose one file of a secret is in that directory.
+    """Put one file with a secret there for all nodes of a new cluster; return their options.
 
     Raises ConfigError, OSError.
     """

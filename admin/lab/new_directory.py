@@ -121,7 +121,7 @@ def lock_file(file: TextIO, taken: str) -> None:
 
 
 def _left(file: TextIO) -> _Before:
-    """What was where before a command that was killed; nowhere anything if it put nothing there."""
+    """The names that were there before a killed command, as its note has them; none without one."""
     file.seek(0)
     try:
         found = json.load(file)["before"]
@@ -150,7 +150,7 @@ def _sync(directory: Path) -> None:
 
 
 def _undo(directory: Path, before: _Before) -> None:
-    """Remove what is new; the note stays."""
+    """Remove everything that was not there before, except the note."""
     for name, names in before.items():
         place = directory / name
         if names is None and place != directory:
@@ -167,14 +167,14 @@ def _end(directory: Path, *, new: bool) -> None:
 
 
 def _names(directory: Path) -> set[str] | None:
-    """What is there, without the note; None where there is no directory."""
+    """The names in a directory, without the note; None if there is no directory."""
     if not directory.is_dir():
         return None
     return {each.name for each in directory.iterdir() if each.name != NOTE}
 
 
 def _remove_new(directory: Path, former: set[str]) -> None:
-    """Remove all but what was there."""
+    """Remove everything except the former names."""
     for each in directory.iterdir():
         if each.name in former:
             continue

@@ -86,9 +86,9 @@ class OsProcess:
         return True
 
     def wait_paused(self, timeout: float) -> bool:
-        """Wait until a stop that was sent has reached all of it; False when it has not, or ended.
+        """Wait until the process is stopped; False if it is not in time, or has ended.
 
-        The kernel tells only parents of that, so it is looked at again and again.
+        The kernel notifies only parents, so this polls.
         """
         until = time.monotonic() + timeout
         while self.alive and not self.paused and time.monotonic() < until:
@@ -110,9 +110,9 @@ class OsProcess:
 def start_noted(
     command: Sequence[str], *, log: Path, env: Mapping[str, str], pid_file: Path
 ) -> OsProcess:
-    """Start a program and note it in `pid_file`, or neither. Ctrl-C comes before or after both.
+    """Start a program and note it in `pid_file`, or neither. Raises OSError.
 
-    In between it would leave a process that no command finds. Raises OSError.
+    Ctrl-C is held back in between: it would leave a process that no command finds.
     """
     former = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
@@ -129,7 +129,7 @@ def start_noted(
 
 @contextlib.contextmanager
 def clearing_up() -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP are ignored in the block, which ends what was begun.
+    """Ignore Ctrl-C, SIGTERM and SIGHUP in the block, which clears up.
 
     An impatient user presses Ctrl-C again, and would leave processes and directories behind.
     """

@@ -1,8 +1,8 @@
 """Replaces the authority and all certificates of a secure lab while it runs.
 
 In three steps, and a stop behind each of them leaves a working lab: every node trusts both
-authorities; everybody shows a certificate of the new one; nobody trusts the old one. Files are
-replaced whole, and who dials or is dialled reads them when they are others than before.
+authorities; all show a certificate of the new one; nobody trusts the old one. Files are
+replaced whole, and nodes and clients read them again when they have changed.
 """
 
 from collections.abc import Collection
@@ -73,7 +73,7 @@ class CertificateRotation:
 
 
 def same(told: Collection[str], wanted: Collection[str]) -> bool:
-    """Are these the same numbers of certificates? Who tells them may put zeros in front."""
+    """Return whether serial numbers of certificates are the same, without leading zeros."""
     return {each.lstrip("0") for each in told} == {each.lstrip("0") for each in wanted}
 
 

@@ -150,7 +150,7 @@ def verify(
 
 
 def _instance(source: Path) -> str:
-    """The file of the trail in a directory. Raises NoFile."""
+    """The instance of the node whose trail this is. Raises NoFile."""
     from admin.cluster.logs import identity_of  # noqa: PLC0415 - slow to import
 
     path = source if source.is_dir() else source.parent

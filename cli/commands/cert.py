@@ -262,7 +262,7 @@ def _authority(directory: Path) -> "KeyPair":
 
 
 def _checked(name: str) -> str:
-    """A name becomes the name of a file: it must be one, and not that of the authority."""
+    """Return a name that can name a file, and is not the authority's. Raises ConfigError."""
     from qsync.options.value_kinds import member_name  # noqa: PLC0415 - only where one is made
 
     try:

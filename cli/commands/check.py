@@ -225,7 +225,7 @@ def check(
 
 
 def _refuse_others(known: frozenset[str], words: str) -> None:
-    """Refuse what was given and is not `known`: it would be ignored."""
+    """Refuse options that are not `known`: they would be ignored. Raises UsageError."""
     context = click.get_current_context()
     for param in context.command.params:
         given = context.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE

@@ -104,7 +104,7 @@ def _json(use: LogUse) -> dict[str, object]:
 
 
 def _about(one: ConsumerStatus) -> str:
-    """Whom it belongs to, and what was said about it."""
+    """The owner of a consumer, and its description."""
     return ", ".join(each for each in (one.owner and f"of {one.owner}", one.about) if each)
 
 

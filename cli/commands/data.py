@@ -354,7 +354,7 @@ def _tell_undone(token: str, error: QsyncError) -> None:
 def _writing(
     space: str, *, target: list[str], timeout: float, is_sync: bool | None, token: str | None
 ) -> Iterator["TransactionSpace"]:
-    """The space, for one write: it is sent behind the block, and its receipt is told."""
+    """The space for one write, which is sent at the end of the block; then print its receipt."""
     with _connect(target, timeout) as db:
         tx = db.transaction(is_sync=is_sync, token=token)
         yield tx.space(space)
@@ -362,7 +362,7 @@ def _writing(
 
 
 def _connect(target: list[str], timeout: float) -> "Client":
-    """One deadline for connecting and asking; who names it waits for nodes as long as they say."""
+    """Connect with one deadline for all; a given --timeout also limits the search for nodes."""
     from qsync.client.blocking import CONNECT_TIMEOUT_S, connect  # noqa: PLC0415 - only needed here
 
     source = click.get_current_context().get_parameter_source("timeout")

@@ -228,7 +228,7 @@ def _only_over_a_dump(out: Path) -> None:
 
 @contextlib.contextmanager
 def _goes_on(out: Path) -> Iterator[None]:
-    """Whatever ends a dump early: what was read stays, and that is said."""
+    """Say that a dump which ends early keeps what it has read."""
     from admin.evidence.bundle import is_bundle  # noqa: PLC0415 - only here
 
     try:

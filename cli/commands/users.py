@@ -278,7 +278,7 @@ def _revokes(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def _check_last(db: "Client", alone: str, what: str, *, yes: bool) -> None:
-    """Ask before the last user that may do everything is lost. `alone`: what is said of that."""
+    """Ask before the last user that may do everything is lost. `alone`: the words for that loss."""
     if alone and not words_if_alone(db.users.list()):
         check_agreed(f"{what}{alone}. Go on?", yes=yes, why=alone)
 

@@ -92,7 +92,7 @@ def creation_in_words(name: str, *, first: bool, known: bool) -> str:
 
 
 def names_nothing(granted: str, known: Sequence[str]) -> str | None:
-    """A note if what is granted on is the name of no space or sequence. `known`: all names."""
+    """A note on a grant whose name no space or sequence has. `known`: all names."""
     begin = granted.removesuffix(EVERY)
     if granted in known or (begin != granted and any(each.startswith(begin) for each in known)):
         return None

@@ -17,14 +17,14 @@ class SafeConsole(Console):
 
     @override
     def on_broken_pipe(self) -> None:
-        """Called while that error is handled."""
+        """Raise BrokenPipeError again; Rich calls this while it handles that error."""
         raise  # noqa: PLE0704 - the error that is handled
 
     @override
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Return the parts of what is drawn."""
+        """Return the parts of a drawing, without controls in their texts."""
         for part in super().render(renderable, options):
             text, style, control = part
             yield part if control else Segment(printable(text), style)

@@ -19,7 +19,7 @@ def waiting(*, plain: bool) -> "Iterator[Callable[[SparkStage], None] | None]":
 
 @contextlib.contextmanager
 def working(*, plain: bool) -> "Iterator[Callable[[str], None] | None]":
-    """The same for a check in one process, which says in words how far it is."""
+    """A function to call with the progress in words; None where stderr is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return

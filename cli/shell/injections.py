@@ -1,4 +1,4 @@
-"""Tarantool's fault injections, `box.error.injection`, for which we have the same fault.
+"""Tarantool's fault injections (`box.error.injection`), as faults of our own.
 
 Some are fault points of a node; some are rules for the links of a lab, whose proxies carry the
 traffic of its nodes. All others are refused, with the nearest alternative.

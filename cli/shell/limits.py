@@ -31,11 +31,11 @@ class ScriptLimit:
 
     @property
     def grace_s(self) -> float:
-        """Seconds until also a request is ended that the script waits for."""
+        """Seconds until a request that the script waits for is ended too."""
         return self._until + GRACE_S - time.monotonic()
 
     def error(self, verbs: Verbs) -> QsyncError:
-        """Say what the script that is stopped has done."""
+        """Return the error of a stopped script, which says what it has changed."""
         late = f"the script was stopped after {show_duration(self._seconds)} (--timeout)"
         if verbs.writing is not None:
             what = f"{late} while {verbs.writing} was running: it may be applied or not"

@@ -244,7 +244,7 @@ class ShellCore(ABC):
         return await self.box.another(target)
 
     def watch(self, box: Box, key: str, function: int, value: object) -> None:  # noqa: B027 - so it is meant
-        """Without an event loop there are no later values: only the first call is made."""
+        """Call a function with later values; without an event loop there are none."""
 
     @abstractmethod
     async def help_page(self, topic: str | None) -> str:

@@ -271,10 +271,10 @@ def close_idle(wires: ClientLinks, *, asked: bool) -> None:
 
 
 def excuse(wires: ClientLinks, now: float) -> None:
-    """Let nobody be late by what we are late ourselves: what they said may not be read yet.
+    """Give nodes as much more time as this process is late: their answers may be unread.
 
-    A process that has much to do would end every connection before it hears of it, dial anew, and
-    have the more to do.
+    A busy process would else end every connection before it reads the answer, dial again, and be
+    busier still.
     """
     late = now - wires.check_at
     if late >= LATE_S and wires.check_at:

@@ -122,7 +122,7 @@ class Numbering:
         self.standing = SessionStanding.OPEN
 
     def reopen(self) -> None:
-        """Open the session anew if its opening was under way; that of the other ends by itself."""
+        """Open another session if one was being opened; that one ends by itself."""
         if self.standing is SessionStanding.OPENING:
             self.standing = SessionStanding.CLOSED
 
@@ -208,7 +208,7 @@ class Numbering:
             self.keep(write)
 
     def note_told(self, ask: PendingRequest, *, known: bool) -> None:
-        """Note that the caller has what was kept for it; of an unknown outcome there is more."""
+        """Note that the caller has its outcome. An unknown one is kept, to be asked for again."""
         write = self._own(ask)
         if write is None or write.seq not in self._noted:
             return

@@ -17,8 +17,8 @@ def prepare_again(ask: PendingRequest, numbering: Numbering) -> None:
     """Prepare another attempt: flag a write in doubt, and let its session forget what is known.
 
     A write in doubt is flagged so that its refusal may be recorded. `low` is that of now: what was
-    answered since the last attempt makes room where the session is full. A token says no low. A
-    write whose token was resolved meanwhile may be below it, and is still asked for.
+    answered since the last attempt makes room where the session is full. A write by
+    token has none. A write that was resolved meanwhile may be below it, and is still asked for.
     """
     write = ask.request
     if not isinstance(write, WriteRequest):

@@ -200,7 +200,7 @@ def overdue(
 
 
 def _of_leader(refusal: QsyncError | None, met: Mapping[str, str]) -> str:
-    """Return what was met where a node has sent us to the leader, in words; empty where nothing."""
+    """Return what went wrong at the leader that a node named, in words; empty if nothing did."""
     if not isinstance(refusal, NotLeader) or refusal.leader is None:
         return ""
     why = met.get(refusal.leader)

@@ -192,7 +192,7 @@ class Pace:
         self.resume_at = max(self.resume_at, now + seconds)
 
     def succeeded(self) -> None:
-        """Note that a caller's question was answered: what was said of the leader is true."""
+        """Note that a caller's request was answered: this is the leader."""
         self.searching = False
         self._followed.clear()
         self._failures = 0

@@ -10,9 +10,9 @@ from qsync.status.record import BoxInfo, as_members
 
 SCHEMA: Final = "qsync/info/1"
 LOG_START: Final = "log_start"
-"""Behind which entry the log begins (`qsync.core.logstart`), as bytes."""
+"""The entry behind which the log begins (`qsync.core.logstart`), as bytes."""
 AUDIT: Final = "audit"
-"""How far the audit trail is, and those of the others."""
+"""The head of this node's audit trail, and of the others'."""
 EVENTS_SHOWN = 100
 """How many of the newest events an answer holds."""
 

@@ -8,7 +8,7 @@ NETWORK_BITS: Final = 64
 
 
 def origin_of(host: str) -> str:
-    """Of IPv4 the address, of IPv6 its network; anything else, and what is near, as it is."""
+    """Return the address of IPv4, the network of IPv6; names and local addresses as they are."""
     if ":" not in host:
         return host
     try:

@@ -68,7 +68,7 @@ class NodeTls:
 
     @property
     def demands(self) -> bool:
-        """Whether who dials must show a certificate."""
+        """Whether a client or peer must show a certificate."""
         return self._config.tls.clients is ClientCertificates.REQUIRED
 
     @property
