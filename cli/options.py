@@ -197,6 +197,15 @@ def settings_option(
     )
 
 
+def cluster_options(timeout: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """`--target`, `--timeout` and `--json`, of a command that asks a cluster."""
+
+    def add(command: Callable[P, R]) -> Callable[P, R]:
+        return target_option(timeout_option(timeout)(json_option(command)))
+
+    return add
+
+
 def set_options(settings: tuple[str, ...]) -> dict[str, str]:
     """`OPTION=VALUE` texts as a map. Raises UsageError."""
     pairs = {setting: setting.partition("=") for setting in settings}

@@ -105,6 +105,14 @@ def content(schema: str, name: str, found: str) -> None:
         click.echo(found, nl=False)
 
 
+def foreseen(verb: str, node: str, would: Mapping[str, object], words: str) -> None:
+    """Print what a change would do: its numbers as a document, or in words."""
+    if style().as_json:
+        document("dry-run", verb=verb, node=node, would=would)
+    else:
+        say(f"{verb} {node}: {words}")
+
+
 def json_schema(schema: str, found: Mapping[str, object]) -> None:
     """Print a JSON Schema, for editors, or as a document."""
     if style().as_json:

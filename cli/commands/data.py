@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from cli.examples import examples
 from cli.exits import Exit
-from cli.options import json_option, target_option, timeout_option
+from cli.options import cluster_options
 from cli.output import document, say, style, value
 from cli.under_way import AGAIN, change_under_way, committed
 from qsync.errors import Outcome, QsyncError
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_common = cluster_options("10s")
 
 LIMIT = 100
 """Rows of a select, by default."""
@@ -84,10 +85,6 @@ _SPACE = click.argument("space")
 _KEY = click.argument("key", type=Json())
 _TUPLE = click.argument("row", type=JsonList('[1, "ann"]'), metavar="TUPLE")
 _CHANGES = click.argument("changes", type=JsonList('[["+", 2, 10]]'), metavar="OPERATIONS")
-
-
-def _common(command: Callable[P, R]) -> Callable[P, R]:
-    return target_option(timeout_option("10s")(json_option(command)))
 
 
 def _reads(command: Callable[P, R]) -> Callable[P, R]:

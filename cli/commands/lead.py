@@ -16,7 +16,7 @@ from cli.options import (
     target_option,
     timeout_option,
 )
-from cli.output import document, say, style
+from cli.output import document, foreseen, say, style
 from cli.time_limit import TimeLimit
 from cli.under_way import change_under_way
 from qsync.client.one_node import TIMEOUT_S
@@ -105,7 +105,9 @@ def _change(
     to = 0 if heir is None else surveys.node_id(found, heir)
     if dry_run:
         would = leadership.would(address, verb)
-        _tell_dry_run(verb, name, leadership.toward(would, to, found) if to else would, found)
+        if to:
+            would = leadership.toward(would, to, found)
+        foreseen(verb, name, would, leadership.in_words(would, found))
         return
     left = limit.left
     with change_under_way(_SHOWN_BY):
@@ -119,15 +121,6 @@ def _leader_or(found: ClusterSurvey, node: str | None) -> tuple[str, str]:
     if found.leader is None:
         raise NotLeader("there is no leader, and no node was named")
     return found.leader.name, found.leader.address
-
-
-def _tell_dry_run(
-    verb: ClusterVerb, name: str, would: dict[str, object], found: ClusterSurvey
-) -> None:
-    if style().as_json:
-        document("dry-run", verb=verb, node=name, would=would)
-    else:
-        say(f"{verb} {name}: {leadership.in_words(would, found)}")
 
 
 def _tell(name: str, target: list[str], limit: TimeLimit, *, wait: bool) -> None:

@@ -19,7 +19,7 @@ from cli.options import (
     target_option,
     timeout_option,
 )
-from cli.output import document, say, style, text
+from cli.output import document, foreseen, say, style, text
 from cli.time_limit import TimeLimit
 from cli.under_way import change_under_way
 from qsync.errors import Outcome, Unavailable
@@ -194,20 +194,14 @@ class _MemberChange:
     def perform(self, wanted: WantedChange, done: str) -> None:
         """Make the change, and say that it is `done`; with --dry-run only say what it would do."""
         if self._dry_run:
-            _tell_dry_run(wanted, membership_plan.would(self.found, wanted))
+            would = membership_plan.would(self.found, wanted)
+            words = membership_plan.in_words(would)
+            foreseen(wanted.action.value, wanted.one.name, would, words)
             return
         left = self.limit.left
         with change_under_way(_SHOWN_BY):
             membership.perform(self.found, wanted, timeout=left, progress=say)
         _tell_done(self._target, done)
-
-
-def _tell_dry_run(wanted: WantedChange, would: dict[str, object]) -> None:
-    verb, name = wanted.action.value, wanted.one.name
-    if style().as_json:
-        document("dry-run", verb=verb, node=name, would=would)
-    else:
-        say(f"{verb} {name}: {membership_plan.in_words(would)}")
 
 
 def _tell_done(target: list[str], what: str) -> None:

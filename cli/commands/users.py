@@ -9,7 +9,7 @@ import click
 from cli.agreeing import check_agreed, yes_option
 from cli.examples import examples
 from cli.new_passwords import check_one_source, new_password
-from cli.options import dry_run_option, json_option, target_option, timeout_option
+from cli.options import cluster_options, dry_run_option
 from cli.output import document, say, style, text
 from cli.render.rights import (
     creation_in_words,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_common = cluster_options("10s")
 _dry_run = dry_run_option("what would be done")
 _OPEN = "this cluster has no users: every client may do everything"
 _CLOSED = "no user is left: only the owner of a node's directory comes in, by the socket there"
@@ -46,10 +47,6 @@ def user() -> None:
 @click.group(epilog=examples("qsync role create clerk", "qsync role grant clerk read --space a"))
 def role() -> None:
     """Manage roles: named sets of privileges that are granted to users."""
-
-
-def _common(command: Callable[P, R]) -> Callable[P, R]:
-    return target_option(timeout_option("10s")(json_option(command)))
 
 
 def _password_options(command: Callable[P, R]) -> Callable[P, R]:
