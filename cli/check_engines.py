@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from admin.checker.engine import EngineChoice
     from admin.checker.kinds import Hints
     from admin.checker.quick import HistoryReport
-    from cli.sources import CheckSource
+    from cli.check_sources import CheckSource
 
 ON_SPARK = "the check on Spark"
 
@@ -87,7 +87,7 @@ def judge_sources(
     Histories are checked in this process; Spark refuses them. Raises NoEvidence.
     """
     from admin.checker.engine import CheckEngine  # noqa: PLC0415 - only here, slow to import
-    from cli.sources import CheckSource, history_needs_quick, source_of  # noqa: PLC0415 - the same
+    from cli.check_sources import CheckSource, history_needs_quick, source_of  # noqa: PLC0415 - the same
 
     kinds = [source_of(each) for each in sources]
     histories = [e for e, kind in zip(sources, kinds, strict=True) if kind is CheckSource.HISTORY]
@@ -121,7 +121,7 @@ def _judge(source: Path, kind: "CheckSource", how: CheckOptions) -> "HistoryRepo
     from admin.checker import bundles  # noqa: PLC0415 - only here, slow to import
     from admin.checker import quick as checks  # noqa: PLC0415 - the same
     from admin.evidence.manifest import NoEvidence  # noqa: PLC0415 - the same
-    from cli.sources import CheckSource  # noqa: PLC0415 - the same
+    from cli.check_sources import CheckSource  # noqa: PLC0415 - the same
 
     judge = bundles.check_bundle if kind is CheckSource.BUNDLE else checks.check_file
     try:

@@ -197,7 +197,7 @@ def check(
         _refuse_others(_WITH_FOLLOW, words)
         if not sources:
             raise click.UsageError(words)
-        from cli.commands.follow import follow  # noqa: PLC0415 - only here
+        from cli.check_follow import follow  # noqa: PLC0415 - only here
 
         named = [str(each) for each in sources]
         return follow(named, seconds=seconds, spark=spark, settings=set_options(conf))
@@ -216,7 +216,7 @@ def check(
     if not sources:
         raise click.UsageError("name a history, or --labels CSV")
     how = CheckOptions.of_options(format_, model, level, steps)
-    from cli.sources import bundled  # noqa: PLC0415 - only here, slow to import
+    from cli.check_sources import bundled  # noqa: PLC0415 - only here, slow to import
 
     with bundled(sources) as places:
         choice, found = judge_sources(places, how, asked)

@@ -229,7 +229,7 @@ def test_an_interrupt_ends_the_command_with_what_was_found(
             os.kill(os.getpid(), signal.SIGINT)
         return note.message
 
-    monkeypatch.setattr("cli.commands.follow._as_text", told)
+    monkeypatch.setattr("cli.check_follow._as_text", told)
     code = run(["check", "--follow", nodes[0].address])
     said = capsys.readouterr().out.splitlines()
     assert interrupted.is_set()

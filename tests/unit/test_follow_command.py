@@ -213,7 +213,7 @@ def test_events_that_cannot_be_written_end_it_with_the_reason(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     play(monkeypatch, act)
-    monkeypatch.setattr("cli.commands.follow.text", full)
+    monkeypatch.setattr("cli.check_follow.text", full)
     assert run(["check", "--follow", "127.0.0.1:1"]) == 1
     assert stopped == [True]
     assert "No space left on device" in capsys.readouterr().err
