@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from admin.cluster.lag import behind, is_to_follow
-from admin.cluster.short import seconds
+from admin.cluster.short import seconds, vclock
 from admin.cluster.surveys import ClusterSurvey, peer_of
 from qsync.status.record import NodeStatus
 
@@ -71,13 +71,9 @@ def mark(found: ClusterSurvey, node: NodeStatus) -> NodeMark:
     return NodeMark.WARNING if troubled or node.quarantined else NodeMark.FINE
 
 
-def _vclock(_: ClusterSurvey, node: NodeStatus) -> str:
-    return "{" + " ".join(f"{id}:{lsn}" for id, lsn in sorted(node.vclock.items())) + "}"
-
-
 def _idle(found: ClusterSurvey, node: NodeStatus) -> str:
     peer = peer_of(found, node.id)
-    return "-" if peer is None or peer.idle is None else seconds(peer.idle)
+    return "-" if peer is None else seconds(peer.idle)
 
 
 def _behind(found: ClusterSurvey, node: NodeStatus) -> str:
@@ -92,8 +88,7 @@ def _upstream(found: ClusterSurvey, node: NodeStatus) -> str:
 
 
 def _fsync(_: ClusterSurvey, node: NodeStatus) -> str:
-    usual = node.disk.usual_s
-    return "-" if usual is None else seconds(usual)
+    return seconds(node.disk.usual_s)
 
 
 COLUMNS: Final = (
@@ -107,7 +102,7 @@ COLUMNS: Final = (
     NodeColumn("limbo", lambda _, node: str(node.synchro.queue.len), is_number=True),
     NodeColumn("idle", _idle, from_width=76, is_number=True, min_width=5),
     NodeColumn("peer", _upstream, from_width=76),
-    NodeColumn("vclock", _vclock, from_width=100),
+    NodeColumn("vclock", lambda _, node: vclock(node.vclock), from_width=100),
     NodeColumn("fsync", _fsync, from_width=100, is_number=True, min_width=5),
     NodeColumn("address", lambda _, node: node.address, from_width=116),
 )

@@ -113,7 +113,7 @@ def _won(timeline: list[Answer], name: str) -> Iterable[Leadership]:
                 leader=name,
                 since=at,
                 reason=reason,
-                took=at - since if since is not None else None,
+                took=None if since is None else max(0.0, at - since),
             )
             signs = []
         elif what in {"started", "follows"}:

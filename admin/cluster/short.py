@@ -1,5 +1,6 @@
 """Numbers in few characters, as tables and screens show them."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -9,8 +10,10 @@ _KIBI: Final = 1024
 _DAY_S, _FEW_DAYS = 86_400.0, 3
 
 
-def seconds(value: float) -> str:
-    """A duration in at most five characters: `12ms`, `2.4s`, `3m`."""
+def seconds(value: float | None) -> str:
+    """A duration in at most five characters: `12ms`, `2.4s`, `3m`; `-` if it is not known."""
+    if value is None:
+        return "-"
     for below, factor, unit in _UNITS:
         if value < below:
             return f"{value * factor:.1f}{unit}" if unit == "s" else f"{value * factor:.0f}{unit}"
@@ -34,6 +37,11 @@ def days(seconds: float) -> str:
     """How long something will still last, in whole days; in two units where those say little."""
     whole = int(seconds / _DAY_S)
     return f"{whole} days" if whole >= _FEW_DAYS else lasting(seconds)
+
+
+def vclock(lsns: Mapping[int, int]) -> str:
+    """The last lsn of each origin: `{1:5 2:3}`."""
+    return "{" + " ".join(f"{id}:{lsn}" for id, lsn in sorted(lsns.items())) + "}"
 
 
 def amount(number: float) -> str:

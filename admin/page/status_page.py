@@ -158,9 +158,9 @@ def _work(picture: ClusterPicture) -> Iterable[str]:
     slowest = max((each for each in picture.slow if each is not None), default=None)
     now = next((each for each in reversed(picture.slow[-1:]) if each is not None), None)
     writes = f"writes per second: {amount(rates.writes)} now, at most {amount(top)}"
-    slow = f"99 of 100 writes took at most: {_time(now)} now, {_time(slowest)} at the worst"
+    slow = f"99 of 100 writes took at most: {seconds(now)} now, {seconds(slowest)} at the worst"
     halves = ", ".join(
-        f"{name} {_time(commit.quantile(share))}"
+        f"{name} {seconds(commit.quantile(share))}"
         for name, share in (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
     )
     yield '<div class="tiles">'
@@ -172,7 +172,7 @@ def _work(picture: ClusterPicture) -> Iterable[str]:
     )
     yield _tile(
         "Latency of writes, p99",
-        _time(now),
+        seconds(now),
         sparkline(picture.slow, places=SPARKS, label=slow),
         f"of the last minute: {halves}",
     )
@@ -223,8 +223,13 @@ def _leaders(picture: ClusterPicture) -> Iterable[str]:
 
 
 def _leadership(each: Leadership) -> Sequence[str]:
-    took = "-" if each.took is None else seconds(max(each.took, 0.0))
-    return str(each.term), as_html(each.leader), clock(each.since), took, as_html(each.reason)
+    return (
+        str(each.term),
+        as_html(each.leader),
+        clock(each.since),
+        seconds(each.took),
+        as_html(each.reason),
+    )
 
 
 def _events(events: Sequence[PastEvent]) -> Iterable[str]:
@@ -250,7 +255,3 @@ def _events(events: Sequence[PastEvent]) -> Iterable[str]:
 def _span(sparks: Sequence[float]) -> str:
     """For how long numbers are there."""
     return lasting(len(sparks) * PERIOD_S)
-
-
-def _time(value: float | None) -> str:
-    return "-" if value is None else seconds(value)

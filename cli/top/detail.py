@@ -45,7 +45,7 @@ def detail(picture: ClusterPicture, id: int, width: int) -> Lines:
 def _facts(picture: ClusterPicture, node: NodeStatus) -> list[tuple[str, str]]:
     disk, spread = node.disk, picture.disks.get(node.id)
     slow = spread.quantile(0.99) if spread is not None else None
-    usual = "-" if disk.usual_s is None else seconds(disk.usual_s)
+    usual = seconds(disk.usual_s)
     free = "?" if disk.free is None or not disk.total else short.size(disk.free)
     counters = [(name, count) for name, count in sorted(node.counters.items()) if count]
     behind = "" if node.behind is None else f"  behind {node.behind}"

@@ -170,24 +170,12 @@ def _lag(picture: ClusterPicture, node: NodeStatus) -> str:
 
 
 def _idle(_: ClusterPicture, node: NodeStatus) -> str:
-    if node.leads or node.leader_idle is None:
-        return "-"
-    return seconds(node.leader_idle)
-
-
-def _fsync(_: ClusterPicture, node: NodeStatus) -> str:
-    usual = node.disk.usual_s
-    return "-" if usual is None else seconds(usual)
+    return "-" if node.leads else seconds(node.leader_idle)
 
 
 def _fsync_slow(picture: ClusterPicture, node: NodeStatus) -> str:
     spread = picture.disks.get(node.id)
-    slow = spread.quantile(0.99) if spread is not None else None
-    return "-" if slow is None else seconds(slow)
-
-
-def _vclock(_: ClusterPicture, node: NodeStatus) -> str:
-    return "{" + " ".join(f"{id}:{lsn}" for id, lsn in sorted(node.vclock.items())) + "}"
+    return "-" if spread is None else seconds(spread.quantile(0.99))
 
 
 def _vote(picture: ClusterPicture, node: NodeStatus) -> str:
@@ -206,13 +194,13 @@ COLUMNS = (
     Column("access", 11, _access, left=True),
     Column("term", 4, _term),
     Column("vote", 6, _vote, from_width=135, left=True),
-    Column("vclock", 22, _vclock, from_width=130, left=True),
+    Column("vclock", 22, lambda _, node: short.vclock(node.vclock), from_width=130, left=True),
     Column("confirmed", 9, lambda _, node: str(node.confirmed)),
     Column("head", 9, lambda _, node: str(node.last), from_width=175),
     Column("lag", 5, _lag),
     Column("idle", 5, _idle, from_width=71),
     Column("link", 7, _link, from_width=79, left=True),
-    Column("fsync", 5, _fsync, from_width=65),
+    Column("fsync", 5, lambda _, node: seconds(node.disk.usual_s), from_width=65),
     Column("p99", 5, _fsync_slow, from_width=178),
     Column("limbo", 5, lambda _, node: short.amount(node.synchro.queue.len)),
     Column("clients", 7, lambda _, node: str(node.clients), from_width=152),

@@ -140,13 +140,13 @@ def work(picture: ClusterPicture, width: int, signs: Signs) -> Lines:
     rates, commit = picture.rates, picture.commit
     half, slow, most = (commit.quantile(share) for share in (0.5, 0.99, 1.0))
     alarm = UNEASY if rates.unknown or rates.lost_async else ""
-    longest = f" max {_time(most)}" if width >= _ROOMY else ""
+    longest = f" max {seconds(most)}" if width >= _ROOMY else ""
     return [
         draw.fitting(
             width,
             ("WRITE   ", HEAD),
             f"{short.amount(rates.writes)}/s {draw.spark(picture.sparks, 8, signs)}  ",
-            f"p50 {_time(half)} p99 {_time(slow)}{longest}  ",
+            f"p50 {seconds(half)} p99 {seconds(slow)}{longest}  ",
             f"read {short.amount(rates.reads)}/s  ",
             (f"unknown {rates.unknown} lost {rates.lost_async}", alarm),
         )
@@ -157,9 +157,9 @@ def performance(picture: ClusterPicture, width: int, signs: Signs) -> Lines:
     """The last minute in several lines."""
     rates, commit = picture.rates, picture.commit
     shares = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0))
-    latency = "  ".join(f"{name} {_time(commit.quantile(share))}" for name, share in shares)
+    latency = "  ".join(f"{name} {seconds(commit.quantile(share))}" for name, share in shares)
     disks = "  ".join(
-        f"{picture.name(id)} {_time(each.quantile(0.99))}"
+        f"{picture.name(id)} {seconds(each.quantile(0.99))}"
         for id, each in sorted(picture.disks.items())
     )
     clients = "  ".join(f"{each.clients} on {each.name}" for each in picture.survey.samples)
@@ -245,7 +245,7 @@ def history(picture: ClusterPicture) -> Lines:
     for each in picture.leaderships:
         if picture.leader is None or each.term != picture.leader.term:
             until = min(until, each.ended or until)
-        took = "-" if each.took is None else seconds(max(each.took, 0.0))
+        took = seconds(each.took)
         held = short.lasting(max(until - each.since, 0.0))
         until = each.since
         when = clock(each.since)
@@ -280,10 +280,6 @@ def events(picture: ClusterPicture, width: int, height: int, wanted: str = "") -
 
 def _plain(event: PastEvent) -> str:
     return f"{clock(event.time)} {event.node:<4} {event.level} {event.sentence}"
-
-
-def _time(value: float | None) -> str:
-    return "-" if value is None else seconds(value)
 
 
 _HALF, _TENTH = 0.5, 0.1

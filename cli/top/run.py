@@ -62,7 +62,7 @@ def row(picture: ClusterPicture) -> str:
         "-" if node is None else short.amount(node.synchro.queue.len),
         "-" if node is None or not node.synchro.queue.len else seconds(node.synchro.queue.age),
         short.amount(rates.writes),
-        "-" if slow is None else seconds(slow),
+        seconds(slow),
         short.amount(rates.reads),
         short.amount(lag),
         str(rates.unknown),
