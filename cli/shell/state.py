@@ -1,17 +1,14 @@
 """One shell: its session, Lua and settings; it runs chunks and reports errors."""
 
-import difflib
-import re
 import sys
 import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import Final
 
 from admin.box.session import Box
 from cli.exits import StoppedByGuard
-from cli.shell import opened, pasted
+from cli.shell import luahints, opened, pasted
 from cli.shell.chunks import COMMAND, chunks
 from cli.shell.failures import LuaFailed, LuaSyntax
 from cli.shell.formats import OutputStyle, render
@@ -20,72 +17,6 @@ from cli.shell.settings import ShellSettings
 from cli.shell.verbs import Verbs
 from cli.shell.voices import ShellOutput
 from qsync.errors import OutcomeUnknown, QsyncError, WrongOperation
-
-_GLOBAL: Final = re.compile(r"global '(\w+)'")
-_FIELD: Final = re.compile(r"index a nil value \(field '(\w+)'\)")
-_METHOD: Final = re.compile(r"call a nil value \((?:method|field) '(\w+)'\)")
-_LOCAL: Final = re.compile(r"^\s*local\s+(?:function\s+)?(\w+)", re.MULTILINE)
-_ABSENT: Final = frozenset({"os", "io", "package", "debug", "dofile", "loadfile", "python"})
-SPACES_MAX: Final = 5
-"""How many names are listed if none is similar to the typed one."""
-
-
-def locals_of(source: str) -> set[str]:
-    """Local names of a chunk: they end with it."""
-    return set(_LOCAL.findall(source))
-
-
-def hint(message: str, *, source: str, gone: Iterable[str], spaces: Iterable[str]) -> str:
-    """The advice for an error; empty when there is none."""
-    named = _GLOBAL.search(message)
-    if named is not None and named.group(1) in _ABSENT:
-        return f"the shell's Lua has no {named.group(1)}: it reaches the cluster and nothing else"
-    if named is not None and named.group(1) in set(gone):
-        return f"`local {named.group(1)}` ended with its line; leave out the `local`"
-    called = _METHOD.search(message)
-    if called is not None:
-        return _no_function(called.group(1))
-    field = _FIELD.search(message)
-    if field is not None:
-        name = field.group(1)
-        return _no_member(name, source) or _no_space(name, source, sorted(spaces))
-    if "malformed number" in message and re.search(r"\d+U?LL", message):
-        return "numbers have 64 bits here: leave the LL away"
-    return ""
-
-
-def _no_function(name: str) -> str:
-    """Suggest a name for an unknown method or function."""
-    from cli.shell.known import BOX, SPACE  # noqa: PLC0415 - it loads all that can be called
-
-    there = dict.fromkeys((*SPACE, *(each.rpartition(".")[2] for each in BOX)))
-    near = difflib.get_close_matches(name, there, n=1)
-    return f"did you mean {near[0]!r}?" if near else ""
-
-
-def _no_member(name: str, source: str) -> str:
-    """Suggest a name for an unknown part of `box`, such as `box.spaec`."""
-    from cli.shell.known import BOX  # noqa: PLC0415 - it loads all that can be called
-
-    found = re.search(rf"\b(box(?:\.\w+)*)\.{re.escape(name)}\b", source)
-    if found is None or found.group(1) == "box.space":
-        return ""
-    start = f"{found.group(1)}."
-    there = {each.removeprefix(start).partition(".")[0] for each in BOX if each.startswith(start)}
-    near = difflib.get_close_matches(name, sorted(there), n=1)
-    return f"did you mean {start}{near[0]}?" if near else ""
-
-
-def _no_space(name: str, source: str, spaces: list[str]) -> str:
-    """Suggest a name for an unknown member, such as a space."""
-    near = difflib.get_close_matches(name, spaces, n=1)
-    if near:
-        return f"did you mean the space {near[0]!r}?"
-    if not re.search(rf"space(\.|\[\s*['\"]){re.escape(name)}\b", source):
-        return ""
-    there = ", ".join(spaces[:SPACES_MAX]) + (", ..." if len(spaces) > SPACES_MAX else "")
-    return f"there is no space {name!r}; " + (f"there are {there}" if spaces else "there are none")
-
 
 PRODUCTION = "production"
 """The tag of a cluster on which dangerous verbs require a typed name."""
@@ -194,7 +125,7 @@ class ShellCore(ABC):
             opened.roll_back(self.box, self.voices)
             raise
         finally:
-            self.gone |= locals_of(cleaned.text)
+            self.gone |= luahints.locals_of(cleaned.text)
 
     async def run_at(self, node: str, source: str) -> list[object]:
         """The results of a chunk whose `box` is of another node."""
@@ -270,7 +201,7 @@ def _ended(shell: ShellCore, fiber: int) -> None:
 async def _hint(shell: ShellCore, message: str, source: str) -> str:
     """The probable meaning of a Lua error, given the names in the cluster."""
     spaces: list[str] = []
-    if "nil value (field" in message:
+    if luahints.may_be_a_space(message):
         shapes = await shell.verbs.data.shapes(shell.box)
         spaces = [each.name for each in shapes.values() if not each.system]
-    return hint(message, source=source, gone=shell.gone, spaces=spaces)
+    return luahints.hint(message, source=source, gone=shell.gone, spaces=spaces)

@@ -1,16 +1,11 @@
 r"""The interactive shell without its line editor: interruptible chunks, questions, `\e`."""
 
-import os
-import shlex
 import shutil
 import signal
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
 from types import FrameType
 from typing import Final
 
@@ -22,6 +17,7 @@ from cli.exits import StoppedByGuard
 from cli.shell import opened
 from cli.shell.carriers import TaskCarriers
 from cli.shell.chunks import COMMAND
+from cli.shell.editor import edited
 from cli.shell.failures import ChunkInterrupted, InterruptedUnknown
 from cli.shell.following import follow_key
 from cli.shell.guards import WRITES
@@ -29,46 +25,7 @@ from cli.shell.pager import paged, pager
 from cli.shell.shell import Shell
 from cli.shell.shell_commands import resolved
 from cli.shell.voices import ShellOutput
-from qsync.errors import ConfigError, OutcomeUnknown, QsyncError
-
-EDITORS: Final = ("sensible-editor", "nano", "vi", "vim", "emacs")
-"""The first installed one is used if neither VISUAL nor EDITOR is set."""
-
-
-def edited(text: str) -> str:
-    """The edited text; waits for the editor to end. Raises ConfigError."""
-    command = editor()
-    with tempfile.TemporaryDirectory(prefix="qsync-") as folder:
-        path = Path(folder) / "chunk.lua"
-        path.write_text(f"{text}\n" if text else "", "utf-8")
-        try:
-            done = subprocess.run([*command, str(path)], check=False)  # noqa: S603 - the user's own
-        except OSError as error:
-            raise ConfigError(
-                f"the editor {command[0]} cannot be started: {error.strerror}",
-                hint="set EDITOR to one that is there",
-            ) from None
-        if done.returncode:
-            raise ConfigError(
-                f"the editor {command[0]} ended with {done.returncode}",
-                hint="its text was not used",
-            )
-        return path.read_text("utf-8", errors="replace").strip("\n")
-
-
-def editor() -> list[str]:
-    """Command and arguments of the user's editor. Raises ConfigError when there is none."""
-    named = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if named:
-        try:
-            return shlex.split(named)
-        except ValueError as error:
-            raise ConfigError(f"EDITOR is {named!r}: {error}") from None
-    found = next((each for each in EDITORS if shutil.which(each)), None)
-    if found is None:
-        raise ConfigError("no editor was found", hint="set EDITOR to the command of yours")
-    return [found]
-
+from qsync.errors import OutcomeUnknown, QsyncError
 
 SLOW_S: Final = 0.1
 """The duration of a chunk is shown if it is longer than this."""

@@ -11,7 +11,7 @@ MESSAGES = frozenset({"error", "message", "reason", "said", "sentence", "text", 
 """What holds a sentence for people, by its name."""
 FOREIGN = {
     "cli/shell/failures.py": "Lua says nothing but a text about what is wrong with a chunk",
-    "cli/shell/state.py": "the same",
+    "cli/shell/luahints.py": "the same",
     "cli/shell/chunks.py": "the same",
 }
 

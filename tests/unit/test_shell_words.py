@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from prompt_toolkit.document import Document
 
-from cli.shell import cluster_watch, pager, remembered, state, tutorial
+from cli.shell import cluster_watch, luahints, pager, remembered, tutorial
 from cli.shell.chunks import chunks
 from cli.shell.cluster_watch import NodeStanding
 from cli.shell.complete import ClusterNames, candidates, hint, hint_line
@@ -143,7 +143,7 @@ def test_every_page_of_help_says_what_its_thing_does() -> None:
 )
 def test_common_mistakes_have_a_hint(message: str, told: str) -> None:
     source = "box.space.nix:get(1) + box.other.x"
-    found = state.hint(message, source=source, gone={"pets"}, spaces=["accounts"])
+    found = luahints.hint(message, source=source, gone={"pets"}, spaces=["accounts"])
     assert told in found
     assert bool(found) == bool(told)
 
@@ -160,11 +160,11 @@ def test_common_mistakes_have_a_hint(message: str, told: str) -> None:
 )
 def test_a_misspelt_part_of_box_has_a_hint(source: str, name: str, told: str) -> None:
     message = f"attempt to index a nil value (field '{name}')"
-    assert state.hint(message, source=source, gone=(), spaces=["accounts"]) == told
+    assert luahints.hint(message, source=source, gone=(), spaces=["accounts"]) == told
 
 
 def test_locals_of_a_chunk_are_known_to_be_gone() -> None:
-    assert state.locals_of("local a = 1\n  local function b() end\nc = 2") == {"a", "b"}
+    assert luahints.locals_of("local a = 1\n  local function b() end\nc = 2") == {"a", "b"}
 
 
 def test_settings_change_one_by_one_and_refuse_what_is_wrong() -> None:
@@ -262,11 +262,11 @@ def test_spaces_of_users_are_completed_before_the_systems() -> None:
 
 def test_a_method_that_is_none_is_compared_with_those_there_are() -> None:
     message = "attempt to call a nil value (method 'selct')"
-    assert state.hint(message, source="", gone=(), spaces=()) == "did you mean 'select'?"
+    assert luahints.hint(message, source="", gone=(), spaces=()) == "did you mean 'select'?"
     message = "attempt to call a nil value (field 'promot')"
-    assert state.hint(message, source="", gone=(), spaces=()) == "did you mean 'promote'?"
+    assert luahints.hint(message, source="", gone=(), spaces=()) == "did you mean 'promote'?"
     message = "attempt to call a nil value (method 'xyz')"
-    assert state.hint(message, source="", gone=(), spaces=()) == ""
+    assert luahints.hint(message, source="", gone=(), spaces=()) == ""
 
 
 def test_the_history_is_read_newest_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
