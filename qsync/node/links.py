@@ -162,6 +162,12 @@ class Links:
         if link.status is LinkStatus.UP and link.connection is not None:
             self._reactor.send(link.connection, data)
 
+    def deliver_to_all(self, data: bytes) -> None:
+        """Send one message to every other member that is connected, at once."""
+        for peer in self.links:
+            self.deliver(peer, data)
+        self._reactor.flush()
+
     def dial_due(self) -> float:
         """Dial what is due, by the book as it is now. Returns when to call again."""
         if self.book.changed():

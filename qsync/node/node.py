@@ -336,11 +336,6 @@ def _folding(node: Node) -> Folding:
         remake=node.transfers.receiver.remake_rows,
     )
 
-    def to_all(data: bytes) -> None:
-        for peer in node.links.links:
-            node.links.deliver(peer, data)
-        node.reactor.flush()
-
     return Folding(
         node.replica,
         spaces,
@@ -354,7 +349,7 @@ def _folding(node: Node) -> Folding:
             spaces,
             timeline=node.timeline,
             interval=store.compare_interval,
-            send=to_all,
+            send=node.links.deliver_to_all,
             suspect=care.suspect,
         ),
     )

@@ -43,7 +43,7 @@ class NodeQueries:
         self.audit_heads = AuditHeads(
             self.audit,
             interval=node.config.audit.heads_interval,
-            send=self._send_peers,
+            send=node.links.deliver_to_all,
             alarm=node.timeline.append,
         )
         self.tracing = Tracing(node.replica.machine, now=now, wall=node.loop.timers.wall)
@@ -171,11 +171,6 @@ class NodeQueries:
     def _happened(self, name: str, fields: Mapping[str, object]) -> None:
         if guard.rights_of(self._node.replica) is not None:
             self.audit.note_happening(name, fields)
-
-    def _send_peers(self, data: bytes) -> None:
-        for peer in self._node.links.links:
-            self._node.links.deliver(peer, data)
-        self._node.reactor.flush()
 
     def _send(self, connection: Connection, data: bytes) -> None:
         self._node.reactor.send(connection, data)
