@@ -10,7 +10,7 @@ from admin.evidence import loose
 from admin.evidence.bundle import HISTORY, is_bundle
 from admin.evidence.manifest import MANIFEST, NoEvidence
 from admin.evidence.tables import TABLES
-from admin.lab import lab
+from admin.lab import names as lab_names
 from qsync.directory_files import is_node_directory
 
 WANTED = (
@@ -77,7 +77,7 @@ def _of_folder(path: Path) -> tuple[str, str]:
         return f"{path} is a part of a bundle", f"name the folder {path.parent}"
     if is_node_directory(path):
         return f"{path} is the directory of a node", f"`qsync dump {path} --out DIR` reads it"
-    if lab.exists(path):
+    if lab_names.exists(path):
         return f"{path} is a lab", f"`qsync dump {path} --out DIR` takes evidence from its nodes"
     below = sorted(each for each in path.iterdir() if is_bundle(each))
     if below:
@@ -92,7 +92,7 @@ def _of_folder(path: Path) -> tuple[str, str]:
 def _running(path: Path) -> str | None:
     """Perhaps it is a cluster."""
     text = str(path)
-    if text not in lab.names() and not text.rpartition(":")[2].isdecimal():
+    if text not in lab_names.known() and not text.rpartition(":")[2].isdecimal():
         return None
     return (
         f"of a cluster that runs, `qsync dump {text} --out DIR` takes evidence to check, and "

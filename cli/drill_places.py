@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from admin.drills.model import Drill
-from admin.lab import lab as labs
+from admin.lab import names as lab_names
 from admin.lab.lab import Lab
 from cli import targets
 from cli.exits import StoppedByGuard
@@ -58,7 +58,7 @@ def confirm_cluster(found: Drill, place: "HookedCluster", name: str | None) -> N
 def find_lab(target: str) -> Lab:
     """The lab of that name, in that directory, or in the directory of a run. Raises ConfigError."""
     for place in (Path(target) / "lab", Path(target)):
-        if labs.exists(place):
+        if lab_names.exists(place):
             return targets.load_lab(place.absolute())
     if ":" in target or "," in target:
         raise ConfigError(
@@ -67,4 +67,4 @@ def find_lab(target: str) -> Lab:
             hint="--hooks FILE names the commands that reach them elsewhere (`qsync drill hooks` "
             "prints one to begin with); `qsync lab list` names the labs",
         )
-    return targets.load_lab(labs.place(target))
+    return targets.load_lab(lab_names.place(target))

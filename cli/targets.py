@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from admin.lab import lab, secure
+from admin.lab import names as lab_names
 from qsync.client import local_sockets, login, security, tls_files
 from qsync.client.targets import SeedAddresses, parse
 from qsync.default_port import DEFAULT_ADDRESS, DEFAULT_PORT
@@ -26,7 +27,7 @@ def default() -> str:
     """The node whose directory this is, else the lab called `lab`, else the usual port."""
     if Path(FILE).is_socket():
         return local_sockets.SCHEME + FILE
-    return lab.DEFAULT_NAME if lab.exists(lab.place()) else DEFAULT_ADDRESS
+    return lab_names.DEFAULT_NAME if lab_names.exists(lab_names.place()) else DEFAULT_ADDRESS
 
 
 def resolve(text: str) -> list[str]:
@@ -47,10 +48,10 @@ def resolve(text: str) -> list[str]:
         if found.user is not None:
             _be(found.user)
         return [_reached(each) for each in found.addresses]
-    if Path(text).is_dir() and lab.exists(Path(text)):
+    if Path(text).is_dir() and lab_names.exists(Path(text)):
         return list(load_lab(Path(text).absolute()).addresses)
-    if text in lab.names():
-        return list(load_lab(lab.place(text)).addresses)
+    if text in lab_names.known():
+        return list(load_lab(lab_names.place(text)).addresses)
     if Path(text, FILE).is_socket():
         return [_reached(local_sockets.normal(text))]
     known = _contexts()
@@ -105,7 +106,7 @@ def _be(user: str) -> None:
 
 def _there_is(contexts: dict[str, str]) -> str:
     """Suggestions for an unknown target."""
-    labs = ", ".join(sorted(lab.names()))
+    labs = ", ".join(sorted(lab_names.known()))
     known = f"known labs: {labs}" if labs else "`qsync lab up` makes a lab"
     named = f"; known contexts: {', '.join(sorted(contexts))}" if contexts else ""
     return f"an address is host:port, or unix:DIRECTORY of a node here; {known}{named}"

@@ -11,12 +11,11 @@ import trio
 
 from admin.campaign.book import CampaignHistory
 from admin.campaign.figures import BrokenPromise
-from admin.lab.lab import Lab, LabNode
+from admin.lab.lab import DATA_PARTS, Lab, LabNode
 from qsync.directory_files import IDENTITY
 
 LOOK_S = 0.2
 LAST_CHARACTERS = 600
-PARTS = ("log", "data", "archive", "snap")
 
 
 class Nodes:
@@ -81,7 +80,7 @@ class Nodes:
     def put_aside(self, node: LabNode, aside: Path) -> None:
         """Move the directory of a stopped node away; nothing takes its place."""
         aside.mkdir()
-        for part in (*PARTS, IDENTITY):
+        for part in (*DATA_PARTS, IDENTITY):
             if (node.dir / part).exists():
                 (node.dir / part).rename(aside / part)
 

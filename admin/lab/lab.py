@@ -1,7 +1,6 @@
 """A lab: a cluster of real node processes on this machine, in the background."""
 
 import json
-import os
 import shutil
 import signal
 import sys
@@ -14,7 +13,7 @@ from pathlib import Path
 from admin.lab import new_directory, processes
 from admin.lab.failures import LabExists, NoSuchLab, NotRunning, StillRunning
 from admin.lab.metrics_places import metrics_beside, metrics_places
-from admin.lab.names import check_name
+from admin.lab.names import STATE_FILE, exists, known, place, unregister
 from admin.lab.node_file import check_options, config_text, options_of
 from admin.lab.ports import LOOPBACK, free_ports
 from admin.lab.processes import OsProcess
@@ -27,18 +26,17 @@ from qsync.directory_files import CONFIG_FILE
 from qsync.errors import ConfigError
 from qsync.store.eventfile import note_wiped
 from qsync.store.private import make_private
-from qsync.store.unfinished import NOTE, is_unfinished
+from qsync.store.unfinished import NOTE
 
 NODES_MAX = 31
-STATE_FILE = "lab.json"
 PID_FILE = "node.pid"
 LOG_FILE = "node.log"
 LINKS_PID_FILE, LINKS_LOG_FILE = "links.pid", "links.log"
 GRACE_S = 3.0
 """How long a node may take to stop by itself before it is killed."""
-DEFAULT_NAME = "lab"
+DATA_PARTS = ("log", "data", "archive", "snap")
+"""What the directory of a node holds of its cluster."""
 _FORMAT = 1
-_DATA = ("log", "data", "archive", "snap")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +187,7 @@ class Lab:
         """Delete the data of a stopped node, as if its disk were new."""
         if node.process is not None:
             raise StillRunning(f"{node.name} runs", hint=f"`qsync lab kill {node.name}` first")
-        for part in _DATA:
+        for part in DATA_PARTS:
             shutil.rmtree(node.dir / part, ignore_errors=True)
         note_wiped(node.dir)  # what it did before is evidence, and stays
 
@@ -198,50 +196,6 @@ class Lab:
         self.stop_all()
         shutil.rmtree(self.dir)
         unregister(self.dir)
-
-
-def home() -> Path:
-    """Return the directory of labs that were created without a directory."""
-    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(state) / "qsync" / "labs"
-
-
-def place(name: str = DEFAULT_NAME, directory: Path | None = None) -> Path:
-    """Return the directory of a lab. Raises ConfigError for an invalid name."""
-    if directory is not None:
-        return directory.absolute()
-    check_name(name)
-    found = home() / name
-    return found.resolve() if found.is_symlink() else found
-
-
-def register(name: str, directory: Path) -> None:
-    """Register a lab in another directory under its name. Raises LabExists, ConfigError."""
-    link, there = home() / name, place(name)
-    if there == directory.resolve():
-        return
-    link.parent.mkdir(parents=True, exist_ok=True)
-    if link.is_symlink() and not exists(there):
-        link.unlink(missing_ok=True)  # what it led to is gone
-    try:
-        link.symlink_to(directory.resolve(), target_is_directory=True)
-    except FileExistsError:
-        raise LabExists(
-            f"there is another lab called {name}, in {place(name)}",
-            hint="give this one another --name; `qsync lab list` shows all",
-        ) from None
-
-
-def unregister(directory: Path) -> None:
-    """Take back every name that leads to this directory, unless a lab is there."""
-    for link in () if exists(directory) else home().glob("*"):
-        if link.is_symlink() and link.resolve() == directory.resolve():
-            link.unlink()
-
-
-def exists(directory: Path) -> bool:
-    """Return whether a lab exists there, whole."""
-    return (directory / STATE_FILE).is_file() and not is_unfinished(directory)
 
 
 def create(
@@ -362,17 +316,10 @@ def _lay_out_links(nodes: Sequence[LabNode], others: Collection[int]) -> LinkPla
     return lay_out_links([node.name for node in nodes], iter(ports))
 
 
-def names() -> Sequence[str]:
-    """Return the labs with a name: those in the state directory, and registered ones."""
-    if not home().is_dir():
-        return []
-    return sorted(path.name for path in home().iterdir() if exists(path))
-
-
 def ports_of_labs() -> set[int]:
     """Return the ports of all nodes of labs with a name, also of nodes that do not run now."""
     found: set[int] = set()
-    for name in names():
+    for name in known():
         with suppress(ConfigError):  # of a damaged one they are not known
             found.update(port for node in load(place(name)).nodes for port in node.ports)
     return found

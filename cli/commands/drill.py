@@ -11,6 +11,7 @@ from admin.drills import kinds, preflight, reader
 from admin.drills.failures import DrillNotHealed, DrillStopped
 from admin.drills.model import Drill
 from admin.lab import lab as labs
+from admin.lab import names as lab_names
 from admin.lab.lab import Lab
 from cli import completions, drill_places
 from cli.ending import interrupted_politely
@@ -264,7 +265,7 @@ def heal(*, target: str | None, hooks: Path | None) -> None:
     """
     from admin.drills import healing  # noqa: PLC0415 - only here
 
-    found = drill_places.find_place(target, hooks) or drill_places.find_lab(labs.DEFAULT_NAME)
+    found = drill_places.find_place(target, hooks) or drill_places.find_lab(lab_names.DEFAULT_NAME)
     done = healing.heal(found)
     if style().as_json:
         document("drill-heal", lab=found.name, dir=found.dir, done=done)

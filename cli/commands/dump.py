@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from admin.lab import lab
+from admin.lab import names as lab_names
 from cli import targets
 from cli.examples import examples
 from cli.exits import NoFile
@@ -295,6 +296,6 @@ def _is_log(path: Path) -> bool:
 
 
 def _lab(source: str) -> lab.Lab | None:
-    if Path(source).is_dir() and lab.exists(Path(source)):
+    if Path(source).is_dir() and lab_names.exists(Path(source)):
         return targets.load_lab(Path(source).absolute())
-    return targets.load_lab(lab.place(source)) if source in lab.names() else None
+    return targets.load_lab(lab_names.place(source)) if source in lab_names.known() else None

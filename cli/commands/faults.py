@@ -6,7 +6,7 @@ import click
 
 from admin.cluster import fault_points
 from admin.cluster.ask import only, value
-from admin.lab import lab as labs
+from admin.lab import names as lab_names
 from cli.examples import examples
 from cli.options import Duration
 from cli.output import document, say, style, text
@@ -55,7 +55,7 @@ def fault(
 
     The nodes of a lab allow it, unless the lab was made with another `--set cluster.tag`.
     """
-    address = load_lab(labs.place(name, directory)).node(node).address
+    address = load_lab(lab_names.place(name, directory)).node(node).address
     known = None if point is None else Fault(point)
     if clear:
         fault_points.disarm(address, known)

@@ -15,6 +15,7 @@ from admin.certs import ADMINISTRATOR
 from admin.cluster import settling, surveys
 from admin.cluster.surveys import ClusterSurvey
 from admin.lab import lab as labs
+from admin.lab import names as lab_names
 from admin.lab.failures import LabExists, NotRunning
 from admin.lab.lab import Lab, LabNode
 from admin.lab.names import check_name, is_name
@@ -62,7 +63,7 @@ def _options(command: click.Command) -> None:
     """`--name`, `--dir` and `--json`, for all of them."""
     command.params += [
         click.Option(
-            ["--name"], default=labs.DEFAULT_NAME, show_default=True, help="Name of the lab."
+            ["--name"], default=lab_names.DEFAULT_NAME, show_default=True, help="Name of the lab."
         ),
         click.Option(
             ["--dir", "directory"],
@@ -100,11 +101,11 @@ def up(
     """Create a lab or reuse the existing one, start its nodes, wait until it takes writes."""
     began = time.monotonic()
     label = name if directory is None else _register(name, directory)
-    where = labs.place(name, directory)
+    where = lab_names.place(name, directory)
     try:
         found = _make_or_load(where, label, nodes, settings, direct=direct, secure=secure)
     except BaseException:
-        labs.unregister(where)  # where no lab came to be the name would lead there from now on
+        lab_names.unregister(where)  # where no lab came to be the name would lead there from now on
         raise
     found.start_all()
     survey = _wait(found.nodes, lambda: settling.wait_writable(found.addresses, timeout=timeout))
@@ -131,8 +132,10 @@ def up(
 @click.option("--all", "every", is_flag=True, help="Every lab that `qsync lab list` shows.")
 def down(*, remove: bool, every: bool, name: str, directory: Path | None) -> None:
     """End every process of the lab."""
-    ended = [_end(labs.load(labs.place(each)), remove=remove) for each in labs.names() if every]
-    if not every:
+    if every:
+        places = map(lab_names.place, lab_names.known())
+        ended = [_end(labs.load(each), remove=remove) for each in places]
+    else:
         ended = [_end(_load(name, directory), remove=remove)]
     if style().as_json:
         document("lab", **(ended[0] if not every else {"labs": ended}))
@@ -156,7 +159,7 @@ def _end(found: Lab, *, remove: bool) -> "EndedLab":
 @json_option
 def list_() -> None:
     """List all labs: how many of their nodes run, and where they are."""
-    rows = [_lab_row(name, labs.load(labs.place(name))) for name in labs.names()]
+    rows = [_lab_row(name, labs.load(lab_names.place(name))) for name in lab_names.known()]
     if style().as_json:
         document("labs", labs=rows)
         return
@@ -275,7 +278,7 @@ for _command in (up, down, ps, kill, start, add, pause, resume, wipe, *_OF_LINKS
 
 
 def _load(name: str, directory: Path | None) -> Lab:
-    return targets.load_lab(labs.place(name, directory))
+    return targets.load_lab(lab_names.place(name, directory))
 
 
 def _make_or_load(
@@ -287,7 +290,7 @@ def _make_or_load(
     direct: bool,
     secure: bool,
 ) -> Lab:
-    if labs.exists(where):
+    if lab_names.exists(where):
         found = targets.load_lab(where)
         if secure and not is_secure(where):
             raise LabExists(
@@ -307,7 +310,7 @@ def _make_or_load(
         name=label,
         nodes=nodes or _NODES,
         options=TAGGED | settings,
-        first_port=DEFAULT_PORT if where.parent == labs.home() else None,
+        first_port=DEFAULT_PORT if where.parent == lab_names.home() else None,
         links=not direct,
         secure=secure,
     )
@@ -321,14 +324,14 @@ def _register(name: str, directory: Path) -> str:
     """
     context = click.get_current_context()
     if context.get_parameter_source("name") is ParameterSource.COMMANDLINE:
-        labs.register(name, directory)
+        lab_names.register(name, directory)
         return name
     own = directory.absolute().name
-    if labs.exists(directory) and not is_name(own):
+    if lab_names.exists(directory) and not is_name(own):
         return own
     check_name(own, said="the directory's name")
     with contextlib.suppress(LabExists):
-        labs.register(own, directory)
+        lab_names.register(own, directory)
     return own
 
 

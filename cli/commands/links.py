@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from admin.lab import lab as labs
+from admin.lab import names as lab_names
 from admin.links.control import ProxiedLink, spoiled
 from admin.links.rules import LinkRule, links_between
 from cli.examples import examples
@@ -68,7 +69,7 @@ def slow(
 @click.command(epilog="Example: qsync lab heal")
 def heal(*, name: str, directory: Path | None) -> None:
     """Remove all faults from all links."""
-    found = labs.load(labs.place(name, directory))
+    found = labs.load(lab_names.place(name, directory))
     before = spoiled(found.control.show())
     _show(found.name, found.control.heal(), all_of_them=False)
     if not style().as_json:
@@ -78,7 +79,7 @@ def heal(*, name: str, directory: Path | None) -> None:
 @click.command(epilog="Example: qsync lab links --json")
 def links(*, name: str, directory: Path | None) -> None:
     """List the links between the nodes, and the faults of each."""
-    found = labs.load(labs.place(name, directory))
+    found = labs.load(lab_names.place(name, directory))
     _show(found.name, found.control.show(), all_of_them=True)
 
 
@@ -91,7 +92,7 @@ def _spoil(
     *,
     one_way: bool,
 ) -> None:
-    found = labs.load(labs.place(name, directory))
+    found = labs.load(lab_names.place(name, directory))
     names = [node.name for node in found.nodes]
     wanted = links_between(names, one, other, one_way=one_way)
     _show(found.name, found.control.set(wanted, rule), all_of_them=False)

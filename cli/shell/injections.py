@@ -162,10 +162,11 @@ def _links(lab: "Lab", box: Box) -> list[DirectedLink]:
 async def _lab(box: Box) -> "Lab":
     """The lab of the node: the folder of its directory. Raises NotSupported."""
     from admin.lab import lab as labs  # noqa: PLC0415 - only here
+    from admin.lab import names as lab_names  # noqa: PLC0415 - the same
 
     options = await box.node.options({})
     there = Path(str(options["work_dir"])).parent
-    if labs.exists(there):
+    if lab_names.exists(there):
         found = labs.load(there)
         names = [each.name for each in found.nodes]
         if found.cluster == options["replicaset_uuid"] and box.name in names and found.links:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from admin.lab.lab import home
+from admin.lab.names import home
 
 HISTORY_FILE = "shell_history"
 _LINE = "+"

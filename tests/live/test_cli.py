@@ -14,6 +14,7 @@ import pytest
 
 from admin.cluster import ask, settling, surveys
 from admin.lab import lab, ports, processes
+from admin.lab import names as lab_names
 from qsync.client.blocking import connect
 from qsync.client.numbering import born
 from qsync.wire.verbs import WriteRequest
@@ -58,7 +59,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         real.until(lambda: real.caught_up(lab.load(path)), "every node has the log")
         yield path
     finally:
-        if lab.exists(path):
+        if lab_names.exists(path):
             lab.load(path).remove()
 
 

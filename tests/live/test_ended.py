@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from admin.lab import lab
+from admin.lab import names as lab_names
 from tests.live.real import until
 
 PATIENCE_S = 60.0
@@ -23,7 +24,7 @@ def _running(kept: Path) -> int:
 
 
 def _all_run(kept: Path) -> bool:
-    return lab.exists(kept / "lab") and _running(kept) == 3
+    return lab_names.exists(kept / "lab") and _running(kept) == 3
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda each: each.name)

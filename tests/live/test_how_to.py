@@ -14,6 +14,7 @@ import yaml
 
 import qsync
 from admin.lab import lab as labs
+from admin.lab import names as lab_names
 from admin.lab.playground import Playground
 from admin.lab.ports import free_ports
 from cli.commands.lab import TAGGED
@@ -82,7 +83,7 @@ def told_of_a_lab(
     try:
         return shell("\n".join(blocks), folder, XDG_STATE_HOME=str(home))
     finally:
-        if labs.exists(lab):
+        if lab_names.exists(lab):
             labs.load(lab).stop_all()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from admin.drills.preflight import tag_of
 from admin.lab import lab
+from admin.lab import names as lab_names
 from cli.main import run
 from cli.targets import resolve
 
@@ -50,7 +51,7 @@ def test_a_name_that_another_lab_has_is_refused(
     assert up("--name", "big", "--dir", state / "d") == 0
     assert up("--name", "big", "--dir", state / "e") == 2
     assert f"another lab called big, in {state / 'd'}" in capsys.readouterr().err
-    assert not lab.exists(state / "e")
+    assert not lab_names.exists(state / "e")
     # Again with the same pair it is the same lab, and so it is with the name alone.
     assert run(["lab", "up", "--name", "big", "--dir", str(state / "d")]) == 0
     assert run(["lab", "up", "--name", "big"]) == 0
@@ -74,7 +75,7 @@ def test_a_lab_that_is_deleted_gives_its_name_back(
     assert listed(capsys) == {}
     assert not (state / "d").exists()
     assert up("--name", "big") == 0
-    assert listed(capsys) == {"big": str(lab.home() / "big")}
+    assert listed(capsys) == {"big": str(lab_names.home() / "big")}
 
 
 def test_all_labs_are_ended_at_once(state: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from admin.cluster.leadership import in_words
 from admin.cluster.surveys import ClusterSurvey
 from admin.cluster.unreachable import nobody_answers, unreachable
 from admin.lab import lab
+from admin.lab import names as lab_names
 from cli import main
 from qsync.client.connection import reason
 from qsync.errors import AccessDenied, ForeignCluster, NoSuchSpace, Unavailable
@@ -99,7 +100,7 @@ def test_a_name_that_is_none_is_told_with_those_there_are(
 ) -> None:
     assert main.run(["status", "nix"]) == 2
     assert "unix:DIRECTORY of a node here; `qsync lab up` makes a lab" in capsys.readouterr().err
-    lab.create(lab.place("pets"), name="pets", nodes=1)
+    lab.create(lab_names.place("pets"), name="pets", nodes=1)
     assert main.run(["status", "nix"]) == 2
     assert "known labs: pets" in capsys.readouterr().err
 

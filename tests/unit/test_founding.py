@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from admin.lab import founding, lab
+from admin.lab import names as lab_names
 from admin.lab.new_directory import filled
 from cli.main import run
 from qsync.config import NodeConfig, secret
@@ -189,7 +190,7 @@ def test_a_lab_that_was_killed_half_way_is_none_and_is_made_anew(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     run_killed("admin.lab.lab", "_store", "lab", "up", "--name", "x")
-    place = lab.place("x")
+    place = lab_names.place("x")
     assert (place / "n1" / "node.yaml").exists()
     assert run(["lab", "ps", "--name", "x"]) == 2
     lab.create(place, name="x", nodes=1)

@@ -16,6 +16,7 @@ import yaml
 from typing_extensions import override
 
 from admin.lab import lab, ports, processes
+from admin.lab import names as lab_names
 from admin.lab.failures import DirectoryNotEmpty, LabExists, NoSuchLab
 from admin.lab.node_file import config_text, options_of
 from admin.lab.processes import OsProcess
@@ -182,11 +183,11 @@ def test_a_directory_that_is_no_name_wants_a_name_for_its_lab(
 
 def test_the_name_of_a_lab_has_a_limit_that_is_told(tmp_path: Path) -> None:
     longest = "x" * NAME_CHARS_MAX
-    assert lab.place(longest).name == longest
+    assert lab_names.place(longest).name == longest
     made = lab.create(tmp_path / "x", name=longest, nodes=1)
     assert NodeConfig.load(made.nodes[0].config, {}).cluster.name == longest
     with pytest.raises(ConfigError, match="has 64 characters; the name of a lab has at most 63"):
-        lab.place(longest + "x")
+        lab_names.place(longest + "x")
 
 
 def test_a_lab_is_not_made_among_other_files_which_would_be_deleted_with_it(tmp_path: Path) -> None:
@@ -212,8 +213,8 @@ def test_a_lab_that_could_not_be_made_keeps_no_name(
     assert run(words) == 1
     assert f"NO_FILE: {file}: File exists" in capsys.readouterr().err
     assert file.read_text() == "mine"
-    assert list(lab.home().iterdir()) == []
-    assert lab.place("mine") == lab.home() / "mine"
+    assert list(lab_names.home().iterdir()) == []
+    assert lab_names.place("mine") == lab_names.home() / "mine"
 
 
 @pytest.mark.parametrize("count", [0, 32])
@@ -236,10 +237,10 @@ def test_a_link_that_the_proxy_does_not_carry_is_named_and_nothing_is_cut(
 def test_what_is_no_lab_is_said_to_be_none(tmp_path: Path) -> None:
     with pytest.raises(NoSuchLab, match="no lab"):
         lab.load(tmp_path)
-    (tmp_path / lab.STATE_FILE).write_text('{"format": 1}')
+    (tmp_path / lab_names.STATE_FILE).write_text('{"format": 1}')
     with pytest.raises(ConfigError, match="damaged"):
         lab.load(tmp_path)
-    (tmp_path / lab.STATE_FILE).write_text('{"format": 9}')
+    (tmp_path / lab_names.STATE_FILE).write_text('{"format": 9}')
     with pytest.raises(ConfigError, match="format 9"):
         lab.load(tmp_path)
 
@@ -255,12 +256,12 @@ def test_labs_live_below_the_state_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert lab.names() == []
-    lab.create(lab.place("a"), name="a", nodes=1)
-    assert lab.place("a") == tmp_path / "qsync" / "labs" / "a"
-    assert lab.names() == ["a"]
+    assert lab_names.known() == []
+    lab.create(lab_names.place("a"), name="a", nodes=1)
+    assert lab_names.place("a") == tmp_path / "qsync" / "labs" / "a"
+    assert lab_names.known() == ["a"]
     with pytest.raises(ConfigError, match="not a name"):
-        lab.place("../a")
+        lab_names.place("../a")
 
 
 def test_a_process_is_paused_resumed_and_ended(tmp_path: Path) -> None:
@@ -349,9 +350,9 @@ def test_a_lab_takes_no_port_of_a_lab_that_does_not_run(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     first = ports.free_ports(1)[0]
-    one = lab.create(lab.place("a"), name="a", nodes=1, first_port=first)
+    one = lab.create(lab_names.place("a"), name="a", nodes=1, first_port=first)
     assert [node.ports[0] for node in one.nodes] == [first]
-    other = lab.create(lab.place("b"), name="b", nodes=1, first_port=first)
+    other = lab.create(lab_names.place("b"), name="b", nodes=1, first_port=first)
     assert first not in other.nodes[0].ports
 
 
@@ -359,10 +360,10 @@ def test_a_damaged_lab_keeps_no_other_from_being_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    damaged = lab.create(lab.place("a"), name="a", nodes=1)
-    (damaged.dir / lab.STATE_FILE).write_text("junk")
+    damaged = lab.create(lab_names.place("a"), name="a", nodes=1)
+    (damaged.dir / lab_names.STATE_FILE).write_text("junk")
     assert lab.ports_of_labs() == set()
-    assert len(lab.create(lab.place("b"), name="b", nodes=2).nodes) == 2
+    assert len(lab.create(lab_names.place("b"), name="b", nodes=2).nodes) == 2
 
 
 def test_a_port_is_free_again_as_soon_as_its_process_has_ended() -> None:
