@@ -124,7 +124,7 @@ def _leader_or(found: ClusterSurvey, node: str | None) -> tuple[str, str]:
 
 
 def _tell(name: str, target: list[str], limit: TimeLimit, *, wait: bool) -> None:
-    """Who leads after the change, when it takes writes or that has lasted too long."""
+    """Print who leads after the change; `wait`: once the cluster takes writes, or seconds later."""
     if wait:
         with contextlib.suppress(Unavailable):  # Then the known part is shown.
             settling.wait_writable(target, timeout=min(limit.to_show, _TAKE_OVER_S))

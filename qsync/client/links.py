@@ -295,9 +295,9 @@ def _being_dialled(wires: ClientLinks) -> set[str]:
 
 
 def _limit(wires: ClientLinks, link: ClientLink, now: float) -> None:
-    """Return how long the next step may take. A client of one node waits as long as it may.
+    """Limit the time of the next step. A client of one node has no limit but that of its calls.
 
-    But when that is over, a connection on which nobody said anything is not used any more.
+    A connection on which nobody said anything is then not used any more.
     """
     if wires.direct:
         link.word_by = now + response_timeout.SILENCE_S

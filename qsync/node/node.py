@@ -235,7 +235,7 @@ class Node:
         self.timeline.append("started", {"pid": pid, "term": self.replica.machine.term})
 
     def tasks(self) -> list[Callable[[], Awaitable[None]]]:
-        """Run all that waits, side by side."""
+        """Return the tasks of the node, to be run side by side."""
         return [self.reactor.run, self.loop.timers.run, self.folding.run, *self.queries.tasks()]
 
     def close(self) -> None:
@@ -308,7 +308,7 @@ class Node:
 
 
 def _record(node: Node) -> None:
-    """Return the recorder that writes the node's events to a file."""
+    """Write the node's events to a file from now on."""
     from qsync.node import events  # noqa: PLC0415 - few nodes keep them
 
     loop, reactor = node.loop, node.reactor
@@ -324,7 +324,7 @@ def _record(node: Node) -> None:
 
 
 def _folding(node: Node) -> Folding:
-    """Run folding and the check of the rows on disk, in a task of their own."""
+    """Make the folding of a node, and the check of its rows on disk."""
     store, spaces = node.config.store, node.storage.spaces
     effects = node.reactor.effects
     care = Scrubber(

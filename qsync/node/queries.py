@@ -78,7 +78,7 @@ class NodeQueries:
         self._snapshots: list[tuple[Connection, int, int]] = []
 
     def tasks(self) -> list[Callable[[], Awaitable[None]]]:
-        """Run the background work of all questions as long as the node runs."""
+        """Return the background work of all questions, to be run as long as the node runs."""
         transfers = self.transfers
         return [
             self.log_exports.run,

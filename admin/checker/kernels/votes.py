@@ -78,7 +78,7 @@ def _covers(events: Events, ballot: int, vote: int) -> bool:
 def _broken(
     found: RuleFinding, id_: str, message: str, events: Events, places: tuple[int, ...]
 ) -> None:
-    """Return the violation at the last place."""
+    """Add a violation at the last place to what was found."""
     at = places[-1]
     found.broken(id_, message, events.shows(*places), node=events.node[at], term=events.term[at])
 

@@ -184,7 +184,7 @@ def _mends(mending: ReportedFault, fault: ReportedFault) -> bool:
 
 
 def _log(story: Story, rows: Iterable[Row]) -> None:
-    """Return the log by the times of its entries, on the wall clock of leaders."""
+    """Add the log to a story by the times of its entries, on the wall clock of leaders."""
     origin: float | None = None
     leading: Band | None = None
     terms: dict[int, Band] = {}

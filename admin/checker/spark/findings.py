@@ -96,7 +96,7 @@ def _parted(found: FindingRow) -> PartedStretch:
 
 
 def _borders(own: JobOutputs) -> None:
-    """Return the findings where two slices meet."""
+    """Add the findings where two slices meet."""
     slices: dict[Whose, list[SliceEnds]] = defaultdict(list)
     for each in own.rows[SLICE]:
         slices[whose(each)].append(SliceEnds.parse(each.message))
