@@ -13,11 +13,13 @@ _LEAF, _CA = "its certificate", "an authority that it trusts"
 
 def certificates_last(facts: Facts) -> Iterator[Finding]:
     """Certificates and authorities are valid for another month."""
-    fixes = {
-        _LEAF: "`qsync cert node NAME --overwrite` makes another one; the node reads it by itself",
-        _CA: "make another authority, let all trust both, then replace the certificates",
-    }
     for node in facts.nodes:
+        fixes = {
+            _LEAF: f"`qsync cert node {node.name} --cluster {node.replicaset.uuid} --host HOST "
+            "--dir fresh --ca-dir CERTS` makes another one; put its two files in the place of "
+            "those in section `tls`, and the node reads them by itself",
+            _CA: "make another authority, let all trust both, then replace the certificates",
+        }
         for what, left in ((_LEAF, node.tls.left), (_CA, node.tls.ca_left)):
             if left is None or left >= SOON_S:
                 continue

@@ -5,6 +5,7 @@ from typing import Final
 
 from admin.cluster import sides
 from admin.doctor.facts import CLUSTER, Facts, Finding, critical, notice, warning
+from qsync.client import refused_tls
 from qsync.errors import AccessDenied, ForeignCluster, WrongVersion
 from qsync.member import Standing
 from qsync.status.members import IN_TOUCH, PeerStatus
@@ -18,6 +19,14 @@ _REFUSALS = tuple(
     f"{each.code}: " for each in (AccessDenied, ForeignCluster, TlsFailed, WrongVersion)
 )
 """How the words of a link begin whose ends can talk, and one refuses the other."""
+_START: Final = (
+    "start it, or bring back its host or network; if others reach it, check the network path to "
+    "its host"
+)
+_CERTIFICATES: Final = (
+    "it runs, and TLS with it fails: `qsync cert check` judges its certificate and yours, by "
+    "authority, dates and the host that is dialled"
+)
 
 
 def members_answer(facts: Facts) -> Iterator[Finding]:
@@ -36,8 +45,7 @@ def members_answer(facts: Facts) -> Iterator[Finding]:
         yield critical(
             each.name,
             f"{each.address} does not answer: {each.why.rpartition(': ')[2]}{others}",
-            "start it, or bring back its host or network; if others reach it, check the "
-            "network path to its host",
+            _CERTIFICATES if refused_tls.is_met(each.why) else _START,
         )
 
 

@@ -26,8 +26,13 @@ LATE: Final = "no answer in time"
 
 
 def reason(error: BaseException) -> str:
-    """Return the system's words for an error, without its number and what a library added."""
-    if isinstance(error, ConfigError | TlsFailed):
+    """Return the system's words for an error, without its number and what a library added.
+
+    What TLS says begins with its code, as what a node says that refuses the handshake.
+    """
+    if isinstance(error, TlsFailed):
+        return f"{error.code}: {error.message}"
+    if isinstance(error, ConfigError):
         return error.message
     told = _cause(error) or error
     if not isinstance(told, OSError):

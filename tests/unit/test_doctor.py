@@ -460,6 +460,32 @@ def test_a_majority_is_given_up_only_where_the_silent_ones_would_make_one() -> N
     assert not found({}, 2, 3)
 
 
+def test_the_fix_for_a_certificate_that_expires_is_a_command_for_that_node() -> None:
+    found = facts({2: {"tls": {"on": True, "left": 4 * 86400.0}}})
+    (result,) = checks.run(found, checks.chosen(["certificates-last"]))
+    cluster = found.nodes[1].replicaset.uuid
+    assert f"`qsync cert node n2 --cluster {cluster} --host HOST" in result.findings[0].fix
+    assert "put its two files in the place of those in section `tls`" in result.findings[0].fix
+
+
+@pytest.mark.parametrize(
+    ("why", "fix"),
+    [
+        ("UNAVAILABLE: 127.0.0.1:3303: Connection refused", "start it, or bring back its host"),
+        (
+            "UNAVAILABLE: 127.0.0.1:3303: TLS: the other side's certificate has expired",
+            "it runs, and TLS with it fails: `qsync cert check`",
+        ),
+    ],
+)
+def test_a_node_that_tls_keeps_away_is_not_to_be_started(why: str, fix: str) -> None:
+    lost = UnreachableNode(id=3, name="n3", address="127.0.0.1:3303", why=why)
+    found = facts({}, 3)
+    found = replace(found, survey=replace(found.survey, silent=(lost,)))
+    (result,) = checks.run(found, checks.chosen(["members-answer"]))
+    assert result.findings[0].fix.startswith(fix)
+
+
 @pytest.mark.parametrize(
     ("reason", "fix"),
     [

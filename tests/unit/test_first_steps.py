@@ -13,8 +13,11 @@ from admin.lab import lab
 from admin.lab import names as lab_names
 from cli import main
 from qsync.client.connection import reason
+from qsync.client.connection import unavailable as one_node_away
+from qsync.client.retry_policy import unavailable as no_node_did
 from qsync.errors import AccessDenied, ForeignCluster, NoSuchSpace, Unavailable
 from qsync.status import decode
+from qsync.tls.errors import TlsFailed
 from qsync.wire.session import NO_USERS, NO_USERS_FIX
 
 NOBODY = "127.0.0.1:1"
@@ -71,6 +74,16 @@ def test_where_another_cluster_answers_it_says_so_instead_of_how_to_have_one() -
     assert found.hint.startswith("another cluster answers at h:1; after `qsync recover`")
     away = unreachable(0, "", "h:1", answer=Unavailable("Connection refused"), closed=None)
     assert not nobody_answers([away]).hint
+
+
+def test_where_tls_fails_it_says_what_to_look_at_instead_of_how_to_have_a_cluster() -> None:
+    late = TlsFailed("the other side says that our certificate has expired")
+    away = one_node_away("h:1", late)
+    assert away.message == "h:1: TLS: the other side says that our certificate has expired"
+    found = nobody_answers([unreachable(0, "", "h:1", answer=away, closed=None)])
+    assert found.hint.startswith("`qsync cert check` judges your certificate and a node's")
+    assert no_node_did({"h:1": reason(late), "h:2": "Connection refused"}).hint == found.hint
+    assert not no_node_did({"h:2": "Connection refused"}).hint
 
 
 def test_who_shows_a_password_to_a_cluster_without_users_is_told_one_thing_to_do() -> None:
