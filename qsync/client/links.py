@@ -194,7 +194,7 @@ class ClientLinks:
                 continue
             if link.phase is not ConnectionPhase.READY and now >= link.until:
                 limit = self.route.patience(link.address)
-                yield link, f"silent: {link.phase.value} took more than {limit:g} s"
+                yield link, f"{_STANDINGS[link.phase]} within {limit:g} s"
             elif now >= self._patient_until(link):
                 dead = now >= link.word_by
                 yield (

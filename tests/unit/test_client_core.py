@@ -845,7 +845,7 @@ def test_the_error_says_what_was_met_at_every_address() -> None:
     error = error_of(ask)
     assert type(error) is Unavailable
     assert error.message.startswith("no node answered within 0.4 s (a:1: reset; b:1: silent")
-    assert "c:1: silent" in error.message
+    assert "c:1: silent: it has not accepted the connection" in error.message
 
 
 def test_nodes_that_answered_are_not_said_to_be_away() -> None:

@@ -1,5 +1,7 @@
 """A silent connection is dropped, even if requests still wait on it."""
 
+import re
+
 import pytest
 
 from qsync.client import link, links, response_timeout
@@ -121,3 +123,12 @@ def test_a_node_that_is_silent_is_left_soon_after_a_late_look() -> None:
     assert home in stage.open
     stage.pass_time(links.LATE_MAX_S)
     assert home not in stage.open
+
+
+def test_a_node_that_is_silent_in_the_handshake_is_told_of_in_words() -> None:
+    stage = Stage("a:1")
+    ask = stage.get(timeout=5.0)
+    for _ in range(20):
+        stage.pass_time(0.3)
+    message = error_of(ask).message
+    assert re.search(r"a:1: silent: it has not accepted the connection within [\d.]+ s", message)
