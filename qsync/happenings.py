@@ -60,7 +60,11 @@ HAPPENINGS: Final[dict[str, HappeningKind]] = {
     "own_address_missing": _warning(
         "does not listen on {address}, which {name} is as well ({option}): {why}"
     ),
-    "refused": _warning("refused a connection: {told}", "refused a connection: {why}"),
+    "refused": _warning(
+        "refused a connection from {address}: {told}",
+        "refused a connection from {address}: {error}",
+        "refused a connection from {address}: {why}",
+    ),
     "certificate_read": _info("uses new certificates, which are good until {expires}"),
     "certificate_refused": _warning("cannot use the new files of its certificates: {error}"),
     # -- elections

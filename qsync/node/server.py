@@ -147,8 +147,9 @@ class Server:
             clock=self._reactor.effects.stopwatch,
         )
         if len(self.strangers) + self.room.count >= self.room.most + STRANGERS_MAX:
-            self._count("strangers")
-            self._reactor.close(self.strangers.oldest(), "too many have not said who they are")
+            oldest = self.strangers.oldest()
+            self._count("strangers", oldest)
+            self._reactor.close(oldest, "too many have not said who they are")
         connection.turn.user = LOCAL_ADMIN if local else ""
         connection.turn.address = host
         acceptor = Acceptor(self._greeting(), keys=self._admission.keys)
@@ -161,7 +162,7 @@ class Server:
             if tls is None:  # over TLS nothing can be said yet
                 self._reactor.send(connection, acceptor.refuse(error))
                 self._reactor.flush()
-            self._count("handshakes_per_address")
+            self._count("handshakes_per_address", connection)
             self._reactor.close(connection, error.message)
             return
         if isinstance(stream, TlsSocket):
@@ -194,7 +195,7 @@ class Server:
     def sweep(self) -> None:
         """Close connections that did not say in time who they are."""
         for connection in self.strangers.late(self._now()):
-            self._count("handshake_timeout")
+            self._count("handshake_timeout", connection)
             self._reactor.close(connection, "no hello in time")
 
     def tick(self, period: float) -> None:
@@ -206,7 +207,7 @@ class Server:
             times = max(1.0, connection.turn.period / period)
             patience = ceil(keepalive.SILENT_TICKS_MAX * times)
             if keepalive.silent(connection, self._reactor.effects, ticks_max=patience):
-                self._count("silent")
+                self._count("silent", connection)
                 self._reactor.close(connection, f"no word of node {replica}")
 
     def part(self, why: str, only: int | None = None) -> None:
@@ -220,7 +221,7 @@ class Server:
         if self._admission.logins is not None:
             self._admission.logins.open.pop(connection, None)
         if isinstance(connection.sock, TlsSocket) and connection.sock.failed:
-            self._count(TlsFailed.code.lower())
+            self._count(TlsFailed.code.lower(), connection, error=connection.sock.failed)
 
     def _hello(self, connection: Connection, payloads: list[bytes]) -> int:
         acceptor = self.strangers[connection]
@@ -276,7 +277,8 @@ class Server:
         """Answer the last payload with the reason for closing; the caller closes the connection."""
         if isinstance(error, AccessDenied) and self._admission.leads():
             error.details[BY_LEADER] = True
-        self._count(error.code.lower(), error.message[: limits.REFUSAL_CHARS_MAX])
+        told = error.message[: limits.REFUSAL_CHARS_MAX]
+        self._count(error.code.lower(), connection, told=told)
         self._reactor.send(connection, acceptor.refuse(error))
         self._reactor.flush()
 
@@ -325,7 +327,7 @@ class Server:
                 message = peer_messages.decode(payload)
                 self._check_message(replica, message)
             except QsyncError as error:
-                self._count(error.code.lower())
+                self._count(error.code.lower(), connection)
                 raise
             self._step(Received(peer=replica, message=message, instance=instance))
         return len(payloads)
@@ -359,13 +361,14 @@ class Server:
         try:
             return self._requests.handle_frames(connection, payloads)
         except ProtocolError as error:
-            self._count(error.code.lower())
+            self._count(error.code.lower(), connection)
             self._reactor.flush()
             raise
 
-    def _count(self, why: str, told: str = "") -> None:
-        """Count a refusal. `told`: what the other side was answered, if it was."""
+    def _count(self, why: str, connection: Connection, **more: str) -> None:
+        """Count a refusal. `more`: what the other side was answered, or what TLS said."""
         self.refused[why] = self.refused.get(why, 0) + 1
         say = self._admission.say
         if say is not None:
-            say("refused", {"why": why, "told": told} if told else {"why": why})
+            fields = {"why": why, "address": connection.turn.address} | more
+            say("refused", fields)

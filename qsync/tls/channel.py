@@ -108,8 +108,8 @@ class TlsSocket:
         self.secured: Callable[[TlsSocket], None] | None = None
         self.open = False
         """The handshake is over."""
-        self.failed = False
-        """It will never be."""
+        self.failed = ""
+        """Why it will never be; empty while it may."""
         self.identity: CertifiedName | None = None
         """Whom the other side's certificate names; None without one, or before it was shown."""
         self._ciphertext = b""
@@ -343,5 +343,5 @@ class TlsSocket:
 
 def _over(handshake: TlsSocket, why: str) -> TlsFailed:
     """The error to be raised: this one will never be open."""
-    handshake.failed = True
+    handshake.failed = why
     return TlsFailed(why)

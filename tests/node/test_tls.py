@@ -5,7 +5,7 @@ import shutil
 import socket
 import ssl
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -129,6 +129,30 @@ async def test_a_stranger_gets_in_by_no_way_and_is_told_why(
         assert node.server.refused["foreign_cluster"] == 1
         assert not node.timeline.counts["mishap"]
         assert await dial(node, good) == "n1", "and it serves on"
+
+
+async def test_the_log_says_who_was_refused_and_what_tls_said(
+    tmp_path: Path, authority: Authority
+) -> None:
+    said: list[Mapping[str, object]] = []
+
+    def tell(name: str, fields: Mapping[str, object]) -> None:
+        if name == "refused":
+            said.append(fields)
+
+    async with one(tmp_path, authority) as node:
+        node.timeline.told = tell
+        late = authority.client(authority.user("ann", file="late", now=AGO))
+        await dial(node, late)
+        await dial(node, authority.client(authority.node("n1")))
+        await until(lambda: len(said) == 2, "both are in the log")
+    assert said[0] == {
+        "why": "tls",
+        "error": "the other side's certificate has expired",
+        "address": "127.0.0.1",
+    }
+    assert said[1]["address"] == "127.0.0.1"
+    assert "a node's opens no session" in str(said[1]["told"])
 
 
 async def test_a_client_checks_whom_it_dialled(tmp_path: Path, authority: Authority) -> None:

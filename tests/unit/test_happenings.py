@@ -16,7 +16,7 @@ ELSEWHERE = {
     "mishap": {"doing", "error", "trace"},
     "certificate_read": {"serial", "expires"},
     "certificate_refused": {"error"},
-    "refused": {"why", "told"},
+    "refused": {"why", "told", "error", "address"},
 }
 """Fields of events whose name or fields are made somewhere else than where they are told."""
 
