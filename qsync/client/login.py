@@ -40,7 +40,7 @@ _derived = lru_cache(_KEYS_KEPT)(ClientKeys)
 
 
 def new_password(password: str) -> PasswordKeys:
-    """Return what a cluster keeps of a new password. Raises AccessDenied if it is too short."""
+    """Return what a cluster keeps of a new password. Raises ConfigError if it is too short."""
     return scram.kept(text_of("password", password), os.urandom(scram.SALT_BYTES))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hashlib import pbkdf2_hmac, sha256
 from typing import Final
 
-from qsync.errors import AccessDenied, ProtocolError
+from qsync.errors import ConfigError, ProtocolError
 from qsync.passwords import ITERATIONS_MAX, ITERATIONS_MIN, SALT_BYTES_MAX
 
 ITERATIONS: Final = 100_000
@@ -109,12 +109,12 @@ class PasswordProver:
 
 
 def kept(password: str, salt: bytes, iterations: int = ITERATIONS) -> PasswordKeys:
-    """What a cluster is to keep of a new password. Raises AccessDenied if it can be guessed."""
+    """What a cluster is to keep of a new password. Raises ConfigError if it can be guessed."""
     length = len(password)
     if not PASSWORD_CHARACTERS_MIN <= length <= PASSWORD_CHARACTERS_MAX:
-        raise AccessDenied(
-            f"a password of {length} characters; wanted {PASSWORD_CHARACTERS_MIN} to"
-            f" {PASSWORD_CHARACTERS_MAX}"
+        raise ConfigError(
+            f"the password has {length} character{'' if length == 1 else 's'}; it needs "
+            f"{PASSWORD_CHARACTERS_MIN} to {PASSWORD_CHARACTERS_MAX}"
         )
     return ClientKeys(password, salt, iterations).keys()
 

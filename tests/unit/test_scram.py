@@ -8,7 +8,7 @@ import pytest
 
 from election.messages import Replica
 from qsync.client.login import Credentials
-from qsync.errors import AccessDenied, ProtocolError, QsyncError
+from qsync.errors import AccessDenied, ConfigError, ProtocolError, QsyncError
 from qsync.wire import proofs, scram
 from qsync.wire.connection_states import ConnectionState
 from qsync.wire.frames import LENGTH_SIZE
@@ -153,7 +153,7 @@ def test_nor_with_a_salt_that_is_none(salt: bytes) -> None:
 
 @pytest.mark.parametrize("password", ["", "seven77", "x" * 1025])
 def test_a_password_has_so_many_characters(password: str) -> None:
-    with pytest.raises(AccessDenied, match="8 to 1024"):
+    with pytest.raises(ConfigError, match="8 to 1024"):
         scram.kept(password, SALT, ROUNDS)
 
 
