@@ -4,6 +4,9 @@ import pytest
 
 import qsync
 from admin.certs import ADMINISTRATOR
+from admin.cluster import surveys
+from admin.drills.failures import DrillStopped
+from admin.drills.hooks import guards
 from admin.lab.playground import Playground
 from qsync.client import security
 from qsync.errors import ConfigError, QsyncError, Unavailable
@@ -62,6 +65,21 @@ def test_a_secure_cluster_is_dialled_and_logged_in_to_as_it_wants(
     qsync_cluster.wait_healthy()
     with qsync_cluster.connect() as db:
         assert db.space("things").get(1, consistency="linearizable") == [1, "kept"]
+
+
+@pytest.mark.qsync_cluster(nodes=1, secure=True)
+def test_a_drill_of_a_user_who_gets_no_evidence_does_not_begin(
+    qsync_cluster: Playground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with qsync_cluster.connect() as db:
+        db.users.create("ann", "correct horse")
+        guards.check_rights(surveys.survey(qsync_cluster.addresses))
+        monkeypatch.setenv("QSYNC_USER", "ann")
+        monkeypatch.setenv("QSYNC_PASSWORD", "correct horse")
+        with pytest.raises(DrillStopped, match="user 'ann' lacks the right dump"):
+            guards.check_rights(surveys.survey(qsync_cluster.addresses))
+        db.users.grant("ann", ["dump"])
+        guards.check_rights(surveys.survey(qsync_cluster.addresses))
 
 
 @pytest.mark.qsync_cluster(nodes=1, options={"replication.synchro_timeout": "1s"})
