@@ -15,4 +15,5 @@ new_authority_option = click.option(
 
 def certified(directory: Path) -> str:
     """What the authority has made, in a sentence."""
-    return f"{directory}/tls has certificates of the new cluster: node.crt, and root.crt for you"
+    made = "node.crt, and root.crt for the user root"
+    return f"{directory}/tls has certificates of the new cluster: {made}"

@@ -191,7 +191,7 @@ def test_an_authority_certifies_the_restored_node_and_its_administrator(
     making.make_authority(certs, name="shop")
     assert run(command) == Exit.DONE
     said = capsys.readouterr().err
-    assert "root.crt for you" in said
+    assert "root.crt for the user root" in said
     assert f" --secure --ca-dir {certs}" in said
     config = NodeConfig.load(directory / "node.yaml", {})
     assert config.tls.certificate == directory / "tls/node.crt"

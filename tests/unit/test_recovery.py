@@ -248,7 +248,7 @@ def test_the_authority_of_the_old_cluster_certifies_the_new_one(
     certs = str(tmp_path / "c/certs")
     stopped = "--others-are-stopped"
     assert run(["recover", str(old), str(new), stopped, "--ca-dir", certs]) == 0
-    assert "root.crt for you" in capsys.readouterr().err
+    assert "root.crt for the user root" in capsys.readouterr().err
     config = NodeConfig.load(new / "node.yaml", {})
     (own,) = looking.look(new / "tls/node.crt")
     assert own.names == (CertifiedName(config.cluster.id, Bearer.NODE, "n1"),)
