@@ -116,14 +116,15 @@ class AuditTrail:
     def note_users(self, users: Iterable[str]) -> None:
         """List the existing users, once in a new trail: the first was created without a login.
 
-        So many a line; each line says how many there are in all.
+        A trail is new, too, with the line of a restore or of a forced recovery alone: others made
+        the users that came along. So many a line; each line says how many there are in all.
         """
         if self._introduced or self._path is None:
             return
         self._introduced = True
         with suppress(OSError, ValueError):  # then writing the line raises the alarm
             self._recall(self._path)
-        if self.begun is None or not self.begun.number:
+        if self.begun is None or self.begun.number <= 1:
             names = sorted(users)
             for at in range(0, len(names), USERS_A_LINE):
                 some = names[at : at + USERS_A_LINE]

@@ -189,6 +189,16 @@ def test_a_new_trail_says_once_who_there_is(tmp_path: Path) -> None:
     assert found[1]["count"] == 2
 
 
+def test_a_trail_that_a_restore_began_says_who_came_along(tmp_path: Path) -> None:
+    opened(tmp_path).write_line("restored", {"from": "backups/shop"})
+    trail = opened(tmp_path)
+    trail.note_happening("elected", {"term": 7})
+    trail.note_users(["root", "ann"])
+    found = [audit.fields_of(text) for _, text in audit.lines_of(audit.files_of(tmp_path))]
+    assert [each["event"] for each in found] == ["restored", "elected", "users"]
+    assert found[2]["users"] == ["ann", "root"]
+
+
 def test_a_new_trail_leaves_out_none_of_many_users(tmp_path: Path) -> None:
     names = [f"user{number:04}" for number in range(2 * USERS_A_LINE + 1)]
     opened(tmp_path).note_users(names)
