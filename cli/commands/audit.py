@@ -142,7 +142,7 @@ def verify(
         older = "; older ones are not there" if verdict.first > 1 else ""
         say(f"{how_many(verdict.lines, 'line')}, {verdict.first} to {verdict.head.number}{older}")
         if witnesses or asked:
-            say(f"{len(told)} heads of it are kept by other nodes")
+            say(f"other nodes keep {how_many(len(told), 'head')} of it")
         text(f"head {end or 'none'}")
     if verdict.faults:
         first = verdict.faults[0]

@@ -140,7 +140,7 @@ def test_a_trail_that_lost_lines_is_found_by_those_of_the_others(
     witnesses = ["--witness", str(second.directory), "--witness", str(third.directory)]
     command = ["audit", "verify", str(first.directory)]
     assert run([*command, *witnesses]) == 0
-    assert "2 heads of it are kept by other nodes" in capsys.readouterr().err
+    assert "other nodes keep 2 heads of it" in capsys.readouterr().err
     change(first)
     assert run(command) == 0  # whole in itself
     assert run([*command, *witnesses, "--json"]) == 6
