@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from cli.render.rights import names_nothing
+from cli.agreeing import check_agreed
+from cli.render.rights import names_nothing, words_if_alone
 from qsync.errors import AccessDenied
 from qsync.rights import Need, Privilege
 
@@ -36,6 +37,12 @@ def changing(target: Sequence[str], timeout: float) -> "Iterator[Client]":
                 need = Need(Privilege.SUPER)
                 raise AccessDenied(f"user {own.get('name')!r} lacks the right {need}")
         yield db
+
+
+def check_last(db: "Client", alone: str, what: str, *, yes: bool) -> None:
+    """Ask before the last user that may do everything is lost. `alone`: what is said of that."""
+    if alone and not words_if_alone(db.users.list()):
+        check_agreed(f"{what}{alone}. Go on?", yes=yes, why=alone)
 
 
 def note_on(db: "Client", space: str) -> str | None:

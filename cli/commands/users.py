@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import click
 
@@ -16,14 +16,12 @@ from cli.render.rights import (
     in_words,
     universal_grant,
     words_if_alone,
+    words_if_plain,
     words_of_consumers,
 )
 from cli.under_way import AGAIN, change_under_way
-from cli.user_connections import changing, connected, known_of, note_on
+from cli.user_connections import changing, check_last, connected, known_of, note_on
 from qsync.errors import WrongOperation
-
-if TYPE_CHECKING:
-    from qsync.client.blocking import Client
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -122,6 +120,7 @@ def show_role(*, name: str, target: list[str], timeout: float) -> None:
 @_password_options
 @click.option("--no-password", is_flag=True, help="Log in by certificate only.")
 @click.option("--if-not-exists", is_flag=True, help="Succeed if it exists already.")
+@yes_option
 @_dry_run
 @_common
 def create(
@@ -131,18 +130,26 @@ def create(
     generate: bool,
     no_password: bool,
     if_not_exists: bool,
+    yes: bool,
     dry_run: bool,
     target: list[str],
     timeout: float,
 ) -> None:
-    """Create a user, with a password that is typed, read from a file, or generated."""
+    """Create a user, with a password that is typed, read from a file, or generated.
+
+    Asks first if it is the first one and could not log in: without a password, and without TLS.
+    """
     check_one_source(password_file, generate=generate, without=no_password)
     with changing(target, timeout) as db:
         known = known_of(db, "user")
         first = not db.users.info().get("users")
+        alone = words_if_plain(db.status()) if first and no_password else ""
         if dry_run:
-            _would("create", name, creation_in_words(name, first=first, known=name in known))
+            would = creation_in_words(name, first=first, known=name in known)
+            _would("create", name, f"{would}{alone}")
             return
+        if alone:
+            check_agreed(f"user {name} would be there{alone}. Go on?", yes=yes, why=alone)
         if if_not_exists and name in known:
             stays = f"user {name} was there already, and keeps its password"
             _did("create", name, stays, created=False, first=False)
@@ -186,13 +193,20 @@ def passwd(
 @user.command(epilog="Example: qsync user certificate ann --refuse")
 @click.argument("name")
 @click.option("--allow/--refuse", required=True, help="May a certificate of that name log in?")
+@yes_option
 @_common
-def certificate(*, name: str, allow: bool, target: list[str], timeout: float) -> None:
-    """Allow or refuse to log NAME in by a certificate of the cluster's authority."""
-    with connected(target, timeout) as db, change_under_way(hint=AGAIN):
-        db.users.allow_certificate(name, allow=allow)
+def certificate(*, name: str, allow: bool, yes: bool, target: list[str], timeout: float) -> None:
+    """Allow or refuse to log NAME in by a certificate of the cluster's authority.
+
+    Asks first if then nobody can log in who may do everything.
+    """
+    with changing(target, timeout) as db:
+        alone = "" if allow else words_if_alone(db.users.list(), refused=name)
+        check_last(db, alone, f"a certificate of {name} would not log in", yes=yes)
+        with change_under_way(hint=AGAIN):
+            db.users.allow_certificate(name, allow=allow)
     word = "logs in" if allow else "does not log in"
-    _did("certificate", name, f"a certificate of {name} {word}")
+    _did("certificate", name, f"a certificate of {name} {word}{alone}")
 
 
 @user.command("drop", epilog="Example: qsync user drop ann --dry-run")
@@ -216,7 +230,7 @@ def drop_user(
             has = in_words(db.users.info(name))
             _would("drop", name, f"user {name} would go, who has {has}{alone}{left}")
             return
-        _check_last(db, alone, f"user {name} would go", yes=yes)
+        check_last(db, alone, f"user {name} would go", yes=yes)
         with change_under_way("user list"):
             db.users.drop(name, if_exists=if_exists)
     _did("drop", name, f"user {name} is gone{alone}{left}")
@@ -249,7 +263,7 @@ def drop_role(
             has = in_words(db.users.info(name))
             _would("drop", name, f"role {name} would go, which has {has}{alone}")
             return
-        _check_last(db, alone, f"role {name} would go", yes=yes)
+        check_last(db, alone, f"role {name} would go", yes=yes)
         with change_under_way("role list"):
             db.users.drop_role(name, if_exists=if_exists)
     _did("drop", name, f"role {name} is gone{alone}")
@@ -272,12 +286,6 @@ def _grants(command: Callable[P, R]) -> Callable[P, R]:
 
 def _revokes(command: Callable[P, R]) -> Callable[P, R]:
     return yes_option(_grants(command))
-
-
-def _check_last(db: "Client", alone: str, what: str, *, yes: bool) -> None:
-    """Ask before the last user that may do everything is lost. `alone`: the words for that loss."""
-    if alone and not words_if_alone(db.users.list()):
-        check_agreed(f"{what}{alone}. Go on?", yes=yes, why=alone)
 
 
 def _grant(
@@ -310,7 +318,7 @@ def _grant(
             if note and not style().as_json:
                 say(note)
             return
-        _check_last(db, alone, f"{grantee} would be {_DONE[verb]} {what}", yes=yes)
+        check_last(db, alone, f"{grantee} would be {_DONE[verb]} {what}", yes=yes)
         change = db.users.grant if verb == "grant" else db.users.revoke
         with change_under_way(f"user show {shlex.quote(grantee)}"):
             change(grantee, named, space=space, role=role)

@@ -13,6 +13,12 @@ _ALONE: Final = (
     "socket there (`qsync help manage-users`)"
 )
 
+_PLAIN: Final = (
+    "; without TLS no certificate logs in, so only the owner of a node's directory comes in, by "
+    "the socket there (`qsync help manage-users`)"
+)
+_CERTIFICATE: Final = "certificate"
+
 
 def in_words(one: object) -> str:
     """The privileges of a user or role, in a line."""
@@ -27,17 +33,23 @@ def in_words(one: object) -> str:
 
 
 def words_if_alone(
-    known: Mapping[str, object], *, dropped: str = "", deprived: Grant | None = None
+    known: Mapping[str, object],
+    *,
+    dropped: str = "",
+    deprived: Grant | None = None,
+    refused: str = "",
 ) -> str:
     """What to say of a change after which no user may do everything; empty if one still may.
 
     `known`: all users and roles. `dropped`: one of them. `deprived`: what somebody loses.
+    `refused`: whose certificate logs in no more. Who cannot log in at all does not count.
     """
     users: list[str] = []
     left: list[Grant] = []
     for name, one in known.items():
         if isinstance(one, dict) and name != dropped:
-            users += [name] if one.get("kind") == USER else []
+            ways = [way for way in _ways(one) if (name, way) != (refused, _CERTIFICATE)]
+            users += [name] if one.get("kind") == USER and ways else []
             left += map(grant_of, _rows(name, one))
     roles = {name for name in known if name != dropped}
     left = [each for each in left if each.kind is not GrantedOn.ROLE or each.name in roles]
@@ -52,6 +64,13 @@ def words_if_alone(
     wanted = [Need(Privilege.SUPER)]
     able = any(rights.missing(name, wanted, lambda _: None) is None for name in users)
     return "" if able else _ALONE
+
+
+def words_if_plain(status: Mapping[str, object]) -> str:
+    """What to say of a first user who logs in by certificate alone; empty where nodes use TLS."""
+    tls = status.get("tls")
+    over_tls = isinstance(tls, dict) and tls.get("on")
+    return "" if over_tls else _PLAIN
 
 
 def words_of_consumers(status: Mapping[str, object], user: str) -> str:
@@ -71,6 +90,12 @@ def universal_grant(grantee: str, privileges: Sequence[str], *, role: str | None
         return Grant(grantee, GrantedOn.ROLE, role, frozenset({Privilege.USAGE}))
     named = frozenset(each for each in Privilege if each in privileges)
     return Grant(grantee, GrantedOn.UNIVERSE, "", named)
+
+
+def _ways(one: Mapping[str, object]) -> list[str]:
+    """How a user logs in: by password, certificate or both."""
+    found = one.get("logs_in_by")
+    return [str(way) for way in found] if isinstance(found, list) else []
 
 
 def _rows(name: str, one: Mapping[str, object]) -> list[list[object]]:

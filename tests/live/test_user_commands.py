@@ -309,7 +309,9 @@ def test_the_shell_has_the_words_for_users_and_roles(operator: Operator) -> None
 def test_a_cluster_whose_last_user_is_gone_is_not_called_open(tmp_path: Path) -> None:
     with real.running(tmp_path / "lab", nodes=1) as found:
         own = ["--target", str(found.nodes[0].dir)]
-        assert typed.run("user", "create", "root", "--no-password", *own).code == 0
+        locked_out = typed.run("user", "create", "root", "--no-password", *own)
+        assert (locked_out.code, "without TLS no cert" in locked_out.stderr) == (7, True)
+        assert typed.run("user", "create", "root", "--no-password", "--yes", *own).code == 0
         dropped = typed.run("user", "drop", "root", "--yes", *own)
         assert (dropped.code, "no other user may" in dropped.stderr) == (0, True)
         assert "no user is left" in typed.run("user", "list", *own).stderr
