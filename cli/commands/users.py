@@ -12,6 +12,7 @@ from cli.new_passwords import check_one_source, new_password
 from cli.options import cluster_options, dry_run_option
 from cli.output import document, say, style, text
 from cli.render.rights import (
+    EVERY_CLIENT,
     creation_in_words,
     in_words,
     universal_grant,
@@ -162,7 +163,7 @@ def create(
     generated = password if generate else None
     _did("create", name, f"user {name} is there", created=True, password=generated, first=first)
     if first:
-        say("it is the first user and may do everything; from now on every client must log in")
+        say(f"it is the first user and may do everything; from now on {EVERY_CLIENT}")
 
 
 @user.command(epilog="Example: qsync user passwd ann --generate")

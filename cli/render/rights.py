@@ -104,6 +104,13 @@ def _rows(name: str, one: Mapping[str, object]) -> list[list[object]]:
     return [[name, *each] for each in granted] if isinstance(granted, list) else []
 
 
+EVERY_CLIENT = (
+    "every client must log in, with a password or a certificate of a user's name (others let "
+    "nobody in any more)"
+)
+"""What holds from the first user on."""
+
+
 def creation_in_words(name: str, *, first: bool, known: bool) -> str:
     """What `user create` would do."""
     if known:
@@ -111,7 +118,7 @@ def creation_in_words(name: str, *, first: bool, known: bool) -> str:
     if first:
         return (
             f"user {name} would be created, the first one: with role super, and from then on "
-            "every client must log in"
+            f"{EVERY_CLIENT}"
         )
     return f"user {name} would be created"
 
