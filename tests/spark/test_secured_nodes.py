@@ -5,12 +5,14 @@ their environment.
 """
 
 import json
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 import qsync
+from admin.checker.spark.follow import FollowOptions, follow
 from admin.checker.spark.source import QsyncSource
 from admin.lab import lab as labs
 from admin.lab.lab import Lab
@@ -18,6 +20,7 @@ from admin.lab.secure import client_tls
 from cli.main import run
 from qsync.client import security
 from qsync.client.security import PASSWORD, PASSWORD_FILE, USER
+from qsync.errors import AccessDenied
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -79,6 +82,20 @@ def test_a_job_logs_in_by_options_and_needs_the_right_to_dump(
     ):
         with pytest.raises(Exception, match=why):  # Spark wraps it in one of its own
             table(session, secured, table="wal", **asked).count()
+
+
+def test_who_may_not_read_the_log_is_told_so_at_once(
+    secured: Lab, session: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without an error all that is judged of logs is unknown, and nobody says why."""
+    monkeypatch.setenv(USER, "ann")
+    monkeypatch.setenv(PASSWORD_FILE, str(secured.dir / "secret"))
+    wanted = FollowOptions(addresses=secured.addresses, seconds=1.0)
+    with (
+        security.assumed(client_tls(secured.dir)),
+        pytest.raises(AccessDenied, match="user 'ann' lacks the right dump"),
+    ):
+        follow(session, wanted, told=lambda _: None, stop=threading.Event())
 
 
 def test_it_is_followed_by_who_may(

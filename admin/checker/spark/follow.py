@@ -16,9 +16,11 @@ from admin.checker.spark import credentials
 from admin.checker.spark.failures import NoSpark
 from admin.checker.spark.session import ending
 from admin.checker.spark.source import QsyncSource
+from admin.cluster import own_rights
 from admin.evidence.live import LivePoll
 from admin.evidence.tables import TABLES, Row
-from qsync.errors import Unavailable
+from qsync.errors import AccessDenied, Unavailable
+from qsync.rights import Need, Privilege
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,7 +52,9 @@ class FollowOptions:
 def follow(
     session: "SparkSession", wanted: FollowOptions, *, told: Told, stop: threading.Event
 ) -> Follow:
-    """Report events until it is time to stop. Raises Unavailable if no node answers at the start.
+    """Report events until it is time to stop.
+
+    Raises at the start Unavailable if no node answers, AccessDenied if the log may not be read.
 
     `told` is called from another thread, one call at a time.
     """
@@ -103,7 +107,7 @@ def judge_micro_batch(state: Follow, found: "pa.Table") -> list[FollowNote]:
 
 
 def _beginning(addresses: Sequence[str]) -> tuple[list[str], int]:
-    """All members, and the index after which their logs are read."""
+    """All members, and the index after which their logs are read. Raises AccessDenied."""
     poll = LivePoll(addresses, timeout=FIRST_S_MAX)
     try:
         samples = poll.statuses()
@@ -111,6 +115,9 @@ def _beginning(addresses: Sequence[str]) -> tuple[list[str], int]:
             raise Unavailable(
                 f"none of {', '.join(addresses)} answers", details={"nodes": dict(poll.silent)}
             )
+        user = own_rights.without_dump(samples.values())
+        if user is not None:
+            raise AccessDenied(f"user {user!r} lacks the right {Need(Privilege.DUMP)}")
         confirmed = min(min(each.confirmed, each.written) for each in samples.values())
         return list(poll.addresses), max(0, confirmed - LOOK_BACK)
     finally:

@@ -3,15 +3,12 @@
 import shutil
 from collections.abc import Sequence
 
-from admin.cluster import ask
+from admin.cluster import own_rights
 from admin.cluster.surveys import ClusterSurvey
 from admin.drills.failures import DrillStopped
 from admin.drills.hooks.cluster import HookedCluster
 from admin.drills.hooks.scopes import HOOKABLE, WITHOUT_HOOK, HookScope, hook_name
 from admin.drills.model import Drill, Step
-from qsync import features
-from qsync.wire import replies
-from qsync.wire.verbs import RightsRequest
 
 _OF_LINKS = frozenset({"with", "way"})
 _UNDONE_BY_START = "start"
@@ -43,17 +40,12 @@ def check(drill: Drill, place: HookedCluster, found: ClusterSurvey) -> None:
 
 def check_rights(found: ClusterSurvey) -> None:
     """Raises DrillStopped for a user who may not read the log, which is the evidence at the end."""
-    asked = next((each for each in found.samples if features.USERS in each.upgrade.features), None)
-    if asked is None:
-        return
-    told = replies.read_map(ask.value(asked.address, RightsRequest(1)))
-    rights = told.get("rights")
-    held = rights.get("universe") if isinstance(rights, dict) else None
-    if not isinstance(held, list) or not {"super", "dump"}.intersection(held):
+    user = own_rights.without_dump(found.samples)
+    if user is not None:
         raise DrillStopped(
-            f"user {told.get('name')!r} lacks the right dump: without it the drill has no evidence",
-            hint=f"`qsync user grant {told.get('name')} read,write,create,alter,drop,dump` gives "
-            "what clients and evidence of a drill take; promote, member and settings are for steps",
+            f"user {user!r} lacks the right dump: without it the drill has no evidence",
+            hint=f"`qsync user grant {user} read,write,create,alter,drop,dump` gives what clients "
+            "and evidence of a drill take; promote, member and settings are for steps",
         )
 
 
