@@ -182,7 +182,7 @@ class Core:
                     del link.inflight[number]
                     if ask.id in self._asks:
                         self._answered(link, ask, answer, now)
-            link.word_by = response_timeout.word_after(link, now)
+            response_timeout.heard(link, now, whole=shaking or bool(payloads))
         except QsyncError as error:
             self._broken(link, error, now)
         if shaking or link is not self.wires.home:

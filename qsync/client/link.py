@@ -12,6 +12,9 @@ from qsync.wire.session import Hello
 
 EXCUSED_MAX_S: Final = 10.0
 """How long a node that says nothing is excused altogether, by a process that is always late."""
+PROGRESS_BYTES: Final = 4096
+"""So many more bytes of an answer that is not whole yet are a sign of life; fewer are not: what
+comes after half a frame may never make it whole."""
 
 
 class ConnectionPhase(Enum):
@@ -52,11 +55,23 @@ class ClientLink(ClientConnection):
         self.deposed = False
         self.word_by = float("inf")
         self.excused_until = self._excused = 0.0
+        self._counted = 0
 
     @override
     def received(self, data: bytes) -> list[bytes]:
         self._excused = 0.0
         return super().received(data)
+
+    def advanced(self, *, whole: bool) -> bool:
+        """Return whether what was received is a sign of life: a `whole` answer, or enough of one.
+
+        Long answers take long on slow networks: who leaves then gets them from nobody.
+        """
+        begun = self.frames.buffered
+        if not whole and begun < self._counted + PROGRESS_BYTES:
+            return False
+        self._counted = 0 if whole else begun
+        return True
 
     def excuse(self, seconds: float, now: float) -> None:
         """Let it be late by so much: we are. Once it has been too often, it is silent."""

@@ -36,11 +36,20 @@ def word_by(asks: Iterable[PendingRequest], now: float) -> float:
     return min((now + max(SILENCE_S, ask.patience) for ask in asks), default=FAR)
 
 
-def word_after(link: ClientLink, now: float) -> float:
-    """Return when silence after the last answer proves that the connection is dead."""
-    if link.phase is not ConnectionPhase.READY:
-        return now + SILENCE_S  # it owes us the rest of the handshake
-    return word_by(link.inflight.values(), now)
+def heard(link: ClientLink, now: float, *, whole: bool) -> None:
+    """Note that something was received: a `whole` answer or step of the handshake, or a part.
+
+    A part of a long answer says what the answer to a probe would: that the node is there, and does
+    what it was asked.
+    """
+    if not link.advanced(whole=whole):
+        return
+    if not whole:
+        link.vouched_at, link.deposed = now, False
+    if link.phase is ConnectionPhase.READY:
+        link.word_by = word_by(link.inflight.values(), now)
+    else:
+        link.word_by = now + SILENCE_S  # it owes us the rest of the handshake
 
 
 def probe_at(link: ClientLink, until: float) -> float:

@@ -10,7 +10,9 @@ from typing_extensions import override
 from qsync.client import calls, operations
 from qsync.client.aio import GOODBYE_S, AsyncClient
 from qsync.client.async_.transaction import AsyncTransaction
+from qsync.client.response_timeout import SILENCE_S
 from qsync.errors import GivenUp, OutcomeUnknown, QsyncError, Unavailable
+from qsync.wire.verbs import Request
 from tests.node.memory_nodes import in_memory
 
 Caller = Callable[[AsyncClient], Awaitable[object]]
@@ -176,3 +178,21 @@ async def test_a_client_leaves_a_node_that_does_not_read_without_work_of_its_own
                 await db.run(calls.ping(), timeout=0.5)
         begun = trio.current_time()
     assert trio.current_time() - begun == pytest.approx(GOODBYE_S)
+
+
+async def test_a_client_leaves_a_node_that_goes_on_behind_half_a_frame(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """All that it says then is taken for the rest of that frame."""
+    async with in_memory() as (node, db):
+        honest, begun = node.answer, trio.current_time()
+        await put(db)
+
+        def half(request: Request) -> bytes:
+            node.answer = honest
+            return b"\x00\x01\x00\x00"
+
+        node.answer = half
+        await put(db)
+        assert len(node.streams) == 2
+        assert trio.current_time() - begun < SILENCE_S + 0.1

@@ -2,9 +2,13 @@
 
 import re
 
+import cbor2
 import pytest
 
-from qsync.client import link, links, response_timeout
+from election.messages import Index, Position, Term
+from qsync.client import calls, link, links, response_timeout
+from qsync.client.pending_request import ANSWER_PATIENCE_S
+from qsync.wire import replies
 from tests.unit.test_client_core import Stage, error_of, write_of
 
 
@@ -76,6 +80,54 @@ def test_a_direct_client_leaves_a_dead_connection_when_an_answer_is_late() -> No
     stage.pass_time(2.0)
     assert ask.settled
     assert link not in stage.open
+
+
+LONG = replies.row(99, cbor2.dumps(["x" * 100_000]), read_from=Position(Term(1), Index(3)))
+
+
+def test_the_only_node_is_left_though_it_goes_on_behind_half_a_frame() -> None:
+    """What it says is taken for the rest of the frame, and never makes it whole."""
+    stage = Stage("a:1")
+    home = stage.opened()
+    ask = stage.get(timeout=60.0)
+    stage.play()
+    for _ in range(10):
+        stage.core.received(home, LONG[:30], stage.now)
+        stage.pass_time(0.5)
+    assert home not in stage.open
+    again = stage.accept("a:1")
+    assert stage.heard(again)
+    assert not ask.settled
+
+
+@pytest.mark.parametrize("nodes", [["a:1"], ["a:1", "b:1"]])
+def test_an_answer_that_is_long_on_its_way_is_waited_for(nodes: list[str]) -> None:
+    """The next node would send it as slowly, from its beginning."""
+    stage = Stage(*nodes)
+    home = stage.opened()
+    ask = stage.get(timeout=60.0)
+    (request,) = stage.heard(home)
+    answer = replies.row(
+        request.id, cbor2.dumps(["x" * 100_000]), read_from=Position(Term(1), Index(3))
+    )
+    step = link.PROGRESS_BYTES
+    for at in range(0, len(answer), step):
+        stage.pass_time(0.9)
+        stage.core.received(home, answer[at : at + step], stage.now)
+    assert stage.dialled == ["a:1"]
+    assert calls.outcome(ask, calls.get("s", 1).read) == ["x" * 100_000]
+
+
+def test_an_answer_that_stays_unfinished_is_asked_of_another_node() -> None:
+    stage = Stage("a:1", "b:1")
+    home = stage.opened()
+    stage.get(timeout=60.0)
+    stage.play()
+    stage.core.received(home, LONG[:50_000], stage.now)
+    stage.pass_time(0.9)
+    assert home in stage.open
+    stage.pass_time(0.2)
+    assert home not in stage.open
 
 
 class BusyStage(Stage):
