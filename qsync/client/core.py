@@ -16,7 +16,7 @@ from typing import Final
 from qsync.client import numbering, operations, request_frames, response_timeout, retry_policy
 from qsync.client.effects import ClientReady
 from qsync.client.link import ClientLink, ConnectionPhase
-from qsync.client.links import ClientLinks, close_idle, drop_all, excuse
+from qsync.client.links import ClientLinks, begin_anew, close_idle, drop_all, excuse
 from qsync.client.numbering import Numbering, SessionStanding, Token
 from qsync.client.pending_request import (
     Observe,
@@ -216,6 +216,8 @@ class Core:
 
     def _begin(self, ask: PendingRequest, *, link: ClientLink | None = None) -> PendingRequest:
         now = ask.asked_at
+        if not self._asks:
+            begin_anew(self.wires, now)
         self._asks[ask.id] = ask
         self.wires.soon(ask.deadline)
         if link is None:

@@ -270,6 +270,11 @@ def close_idle(wires: ClientLinks, *, asked: bool) -> None:
         wires.close(link)
 
 
+def begin_anew(wires: ClientLinks, now: float) -> None:
+    """Let nobody be late for the time in which nothing was asked: no look at the time was due."""
+    wires.check_at = max(wires.check_at, now)
+
+
 def excuse(wires: ClientLinks, now: float) -> None:
     """Give nodes as much more time as this process is late: their answers may be unread.
 

@@ -184,3 +184,15 @@ def test_a_node_that_is_silent_in_the_handshake_is_told_of_in_words() -> None:
         stage.pass_time(0.3)
     message = error_of(ask).message
     assert re.search(r"a:1: silent: it has not accepted the connection within [\d.]+ s", message)
+
+
+def test_the_time_between_two_calls_makes_no_node_late() -> None:
+    """A blocking client looks at nothing then: no look is late, and nobody is waited for longer."""
+    stage = Stage("a:1", "b:1")
+    home = stage.opened()
+    stage.now += 3600.0
+    stage.get(timeout=60.0)
+    stage.play()
+    stage.core.tick(stage.now)
+    stage.pass_time(ANSWER_PATIENCE_S)
+    assert home not in stage.open
