@@ -27,6 +27,7 @@ class Inline(AsyncDatabase):
 
     def __init__(self, client: Client) -> None:
         super().__init__()
+        self.timeout = client.timeout
         self._client = client
 
     async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word

@@ -20,6 +20,14 @@ WAIT_S: Final = 1.0
 """How long a node keeps a question for which it has no news."""
 
 
+def wait_within(timeout: float) -> float:
+    """Return how long a node keeps it for a client whose calls last that long at most.
+
+    Not as long as the call: an answer that says that there is no news has to arrive, too.
+    """
+    return min(WAIT_S, timeout / 2)
+
+
 @dataclass(slots=True)
 class Cursor:
     """The place of a reader, and its filter. `space` becomes a number once it is known.
@@ -42,9 +50,9 @@ class Cursor:
     def __post_init__(self) -> None:
         self.named = self.space
 
-    def call(self, idle: float | None = None) -> ClientCall[ChangeBatch]:
-        """Return the next question, which waits no longer than an `idle` reader does."""
-        wait = WAIT_S if idle is None else max(0.0, min(WAIT_S, idle - self.idle_s))
+    def call(self, most: float = WAIT_S, idle: float | None = None) -> ClientCall[ChangeBatch]:
+        """Return the next question, which waits at most so long, and no longer than if `idle`."""
+        wait = most if idle is None else max(0.0, min(most, idle - self.idle_s))
         return questions.changes(self.upto, self.space, self.prefix, wait, term=self.term)
 
     def is_idle(self, idle: float | None) -> bool:

@@ -11,13 +11,15 @@ from qsync.client.async_.feeds import AsyncFeed, AsyncValues
 from qsync.client.calls import ClientCall
 from qsync.client.changes import Change, ChangeBatch
 from qsync.errors import ConfigError, NoSuchSpace, QsyncError
-from qsync.wire.verbs import ChangesRequest
+from qsync.wire.verbs import ChangesRequest, WatchRequest
 
 T = TypeVar("T")
 
 
 class TwoEach:
     """A log without an end; an answer has the next two changes, and takes a while."""
+
+    timeout = 10.0
 
     async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - as a client has it
         asked = call.make(1)
@@ -51,7 +53,8 @@ async def test_tasks_that_read_one_feed_get_each_change_once() -> None:
 class Quiet:
     """A log that is read to 30 in three answers; each question waits as long as it may."""
 
-    def __init__(self, *changes: int) -> None:
+    def __init__(self, *changes: int, timeout: float = 10.0) -> None:
+        self.timeout = timeout
         self.changes = changes
         self.waits: list[float] = []
 
@@ -78,8 +81,40 @@ async def test_a_reader_ends_when_it_read_all_and_was_idle_for_so_long(idle: flo
     assert max(log.waits) <= min(idle, feed.WAIT_S)
 
 
+async def test_a_question_is_answered_before_the_time_of_a_call_is_over() -> None:
+    log = Quiet(timeout=0.5)
+    read = AsyncFeed(log, feed.cursor(None, None, 30))
+    await read.poll()
+    assert log.waits == [0.25]
+
+
+class Unchanged:
+    """A broadcast key with one value; each question waits as long as it may."""
+
+    timeout = 0.5
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+
+    async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - as a client has it
+        asked = call.make(1)
+        assert isinstance(asked, WatchRequest)
+        self.waits.append(asked.wait)
+        await trio.lowlevel.checkpoint()
+        return cast("T", len(self.waits) > 2)
+
+
+async def test_a_question_about_a_key_is_answered_before_the_time_of_a_call_is_over() -> None:
+    node = Unchanged()
+    values = AsyncValues(node, "box.id")
+    assert [await anext(values), await anext(values)] == [False, True]
+    assert node.waits == [0.25] * 3
+
+
 class Dropped:
     """A space that is gone after the first answer, in which it had a number."""
+
+    timeout = 10.0
 
     def __init__(self, error: QsyncError) -> None:
         self.error = error

@@ -7,7 +7,7 @@ from qsync.client import questions
 from qsync.client.arguments import seconds_of
 from qsync.client.async_.runner import AsyncFeedRunner
 from qsync.client.changes import Change
-from qsync.client.feed import WAIT_S, Cursor
+from qsync.client.feed import Cursor, wait_within
 from qsync.errors import QsyncError
 
 
@@ -65,7 +65,8 @@ class AsyncFeed:
         place = self._place
         asked = place.upto
         try:
-            batch = await self._client.run(place.call(self._idle))
+            most = wait_within(self._client.timeout)
+            batch = await self._client.run(place.call(most, self._idle))
         except QsyncError as error:
             place.name_space(error)
             raise
@@ -99,8 +100,9 @@ class AsyncValues:
     async def within(self, seconds: float | None) -> object:
         """The next value; None if there is none within this time in seconds."""
         until = None if seconds is None else time.monotonic() + seconds_of("seconds", seconds)
+        most = wait_within(self._client.timeout)
         while True:
-            wait = WAIT_S if until is None else min(WAIT_S, max(0.0, until - time.monotonic()))
+            wait = most if until is None else min(most, max(0.0, until - time.monotonic()))
             value = await self._client.run(questions.watch(self._key, self._known, wait))
             if value != self._known:
                 self._known = value

@@ -30,7 +30,12 @@ class AsyncManyRunner(AsyncRunner, Protocol):
 
 
 class AsyncFeedRunner(AsyncRunner, Protocol):
-    """Makes the calls of a feed: they may wait long, and delay no other call."""
+    """Makes the calls of a feed: they may wait long, and delay no other call.
+
+    `timeout`: seconds for each of them.
+    """
+
+    timeout: float
 
     # |def close(self) -> None:
     # |    """Hang up."""

@@ -7,7 +7,7 @@ from typing import Self
 from qsync.client import questions
 from qsync.client.arguments import seconds_of
 from qsync.client.changes import Change
-from qsync.client.feed import WAIT_S, Cursor
+from qsync.client.feed import Cursor, wait_within
 from qsync.client.sync.runner import FeedRunner
 from qsync.errors import QsyncError
 
@@ -64,7 +64,8 @@ class Feed:
         place = self._place
         asked = place.upto
         try:
-            batch = self._client.run(place.call(self._idle))
+            most = wait_within(self._client.timeout)
+            batch = self._client.run(place.call(most, self._idle))
         except QsyncError as error:
             place.name_space(error)
             raise
@@ -98,8 +99,9 @@ class Values:
     def within(self, seconds: float | None) -> object:
         """The next value; None if there is none within this time in seconds."""
         until = None if seconds is None else time.monotonic() + seconds_of("seconds", seconds)
+        most = wait_within(self._client.timeout)
         while True:
-            wait = WAIT_S if until is None else min(WAIT_S, max(0.0, until - time.monotonic()))
+            wait = most if until is None else min(most, max(0.0, until - time.monotonic()))
             value = self._client.run(questions.watch(self._key, self._known, wait))
             if value != self._known:
                 self._known = value

@@ -31,7 +31,12 @@ class ManyRunner(BlockingRunner, Protocol):
 
 
 class FeedRunner(BlockingRunner, Protocol):
-    """Makes the calls of a feed: they may wait long, and delay no other call."""
+    """Makes the calls of a feed: they may wait long, and delay no other call.
+
+    `timeout`: seconds for each of them.
+    """
+
+    timeout: float
 
     def close(self) -> None:
         """Hang up."""
