@@ -92,7 +92,7 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
     ),
     "LOST_WRITE": ErrorHelp(
         "The write was asynchronous: it was answered, and its leader was replaced before another "
-        "node had it.",
+        "node had it. Or the place is of another cluster, as before a restore or a recovery.",
         "Read the space without the receipt; a feed begins anew, as after COMPACTED. "
         "`box.info.lost` and the archive of the node that had it keep the write.",
     ),

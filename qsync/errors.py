@@ -251,7 +251,7 @@ class Compacted(QsyncError):
 
 
 class LostWrite(QsyncError):
-    """The write of a receipt is not in the log, and never will be: it was answered and then cut.
+    """A write is not in the log, and never will be: it was cut, or is of another cluster.
 
     Of a read that was to show it, or a feed that was to go on after it.
     """

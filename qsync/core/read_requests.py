@@ -40,6 +40,14 @@ class ReadRequests:
             return
         leader.rounds.reads.ask(state.out.remember_ask(message.follower, message.ask))
 
+    def leads_alone(self) -> bool:
+        """Return whether this node leads, and no other can now: followers promise so for a while.
+
+        False at first where nobody reads by lease; they are asked for it, and it is true soon.
+        """
+        leader = self._state.leader
+        return leader is not None and self._has_lease(leader)
+
     def _has_lease(self, leader: Leader) -> bool:
         leader.rounds.lease_wanted()
         return leader.leases(void=self._state.raft.transfer.is_lease_void)

@@ -147,7 +147,9 @@ def shows(replicated_log: ReplicatedLog, place: Position) -> bool | None:
     """
     index, log = place.index, replicated_log.log
     if index > replicated_log.visible:
-        return None
+        confirmed = replicated_log.confirmed
+        is_past = confirmed < index and place.term < log.term_at(confirmed)
+        return False if is_past else None  # terms never fall along a log
     rolled_back = replicated_log.limbo.stretch_at(index) is not None or log.start.took_back(index)
     if log.has(index, place.term) and not rolled_back:
         return True

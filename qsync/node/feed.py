@@ -76,12 +76,15 @@ def read(
 ) -> FeedBatch:
     """Read what is confirmed above `after`, as far as one question may read. Raises Compacted.
 
-    With a term `after` is the place of a write: LostWrite if another entry is
-    confirmed there. Going by the index alone, what others put there would be skipped.
+    With a term `after` is the place of a write: LostWrite if another entry is confirmed there, or
+    an entry of a later term before it. Going by the index alone, what others put there would be
+    skipped.
     """
     confirmed = replicated_log.confirmed
     if term and after <= confirmed:
         _check(replicated_log, after, term)
+    elif term and term < replicated_log.log.term_at(confirmed):
+        raise beyond(replicated_log, after)
     if after >= confirmed:
         return FeedBatch(transactions=(), upto=after)
     check_reach(replicated_log.log.start, after + 1)
@@ -95,6 +98,17 @@ def read(
         if entry.kind == _TXN and replicated_log.limbo.stretch_at(entry.index) is None
     ]
     return FeedBatch(transactions=tuple(_transactions(kept, shape, wanted)), upto=int(last))
+
+
+def beyond(replicated_log: ReplicatedLog, after: int) -> LostWrite:
+    """Return the error for a place behind the end of the log that no log will ever have."""
+    last = int(replicated_log.log.last)
+    return LostWrite(
+        f"the log ends at {last}, before the place {after} that was asked for",
+        details={"index": after, "last": last},
+        hint="of another cluster, as before a restore, or of a write that was lost: "
+        "a feed begins anew, as after COMPACTED",
+    )
 
 
 def _check(replicated_log: ReplicatedLog, after: int, term: int) -> None:

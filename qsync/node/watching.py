@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from qsync.error_details import RETRY_AFTER
-from qsync.errors import Overloaded, QsyncError, Rebuilding, WrongKey
+from qsync.errors import LostWrite, NotLeader, Overloaded, QsyncError, Rebuilding, WrongKey
 from qsync.node import feed, guard
 from qsync.node.client_room import share_of
 from qsync.node.connection import Connection
@@ -107,6 +107,9 @@ class Watching:
             self._tell(connection, request.id, found, wanted)
             return
         found = feed.read(replicated_log, shape, request.after, wanted, term=request.term)
+        error = self._out_of_reach(request.after, request.term)
+        if isinstance(error, LostWrite):
+            raise error
         if found.transactions or found.upto < replicated_log.confirmed or request.wait <= 0:
             self._tell(connection, request.id, found, wanted)
             return
@@ -123,6 +126,20 @@ class Watching:
                 wanted=wanted,
             )
         )
+
+    def _out_of_reach(self, after: int, term: int) -> LostWrite | NotLeader | None:
+        """Return why a place behind the end of the log is not here: perhaps the leader has it.
+
+        While no other node can lead, the leader has all that is confirmed anywhere, so what it does
+        not have is nowhere.
+        """
+        machine = self._replica.machine
+        if after <= machine.replicated_log.log.last:
+            return None
+        nowhere = feed.beyond(machine.replicated_log, after)
+        if term <= machine.raft.term and machine.read_requests.leads_alone():
+            return nowhere
+        return NotLeader(nowhere.message)
 
     def _check_room(self, user: str) -> None:
         if len(self) >= PARKED_MAX:
@@ -223,6 +240,10 @@ class Watching:
             return True
         if now < parked.until:
             return False
+        error = self._out_of_reach(parked.after, parked.term)
+        if error is not None:
+            self._send(parked.connection, replies.failed(parked.id, error))
+            return True
         nothing = FeedBatch(transactions=(), upto=parked.after)
         self._tell(parked.connection, parked.id, nothing, parked.wanted)
         return True

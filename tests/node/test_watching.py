@@ -12,6 +12,7 @@ from qsync.errors import (
     Compacted,
     LostWrite,
     NoSuchSpace,
+    NotLeader,
     Overloaded,
     Rebuilding,
     WrongKey,
@@ -110,6 +111,43 @@ def test_a_feed_after_a_write_that_is_not_confirmed_yet_looks_when_it_is(
     room.turn()
     (answer,) = lone.answers()
     assert isinstance(answer, LostWrite)
+
+
+def test_a_place_behind_the_end_of_the_log_is_nowhere_if_the_leader_does_not_have_it(
+    lone: Lone, room: Watching, reader: Connection
+) -> None:
+    """As one of another cluster: it would be waited for until this log has something else there."""
+    lone.replica.clock(0.1)
+    last = int(lone.replica.machine.replicated_log.log.last)
+    with pytest.raises(LostWrite, match=f"the log ends at {last}, before the place 9000") as raised:
+        room.changes(reader, changes(9000))
+    assert raised.value.details == {"index": 9000, "last": last}
+    assert "of another cluster" in raised.value.hint
+    room.changes(reader, changes(last))
+    assert lone.answers() == []
+
+
+def test_who_waits_behind_the_end_of_a_log_is_sent_on_when_its_time_is_over(
+    lone: Lone, room: Watching, reader: Connection
+) -> None:
+    """A follower does not know whether others have that place."""
+    last = int(lone.replica.machine.replicated_log.log.last)
+    lone.replica.machine.state.leader = None
+    room.changes(reader, changes(last + 1))
+    assert lone.answers() == []
+    lone.now += 1.1
+    room.tick()
+    (answer,) = lone.answers()
+    assert isinstance(answer, NotLeader)
+    assert f"the log ends at {last}, before the place {last + 1}" in answer.message
+
+
+def test_a_receipt_of_a_term_that_is_over_is_nowhere_behind_an_entry_of_a_later_one(
+    lone: Lone, room: Watching, reader: Connection
+) -> None:
+    log = lone.replica.machine.replicated_log.log
+    with pytest.raises(LostWrite, match="before the place 9000 that was asked for"):
+        room.changes(reader, changes(9000)._replace(term=Term(log.position.term - 1 or 0)))
 
 
 def test_what_is_pending_is_not_told_before_it_is_confirmed(
