@@ -306,10 +306,10 @@ class Core:
             self.wires.route.refused(link.address)
         if retry_policy.shuts_out(error, link, self.wires.route):
             retry_policy.name_refuser(error, link, hinted=self.wires.route.hinted)
-            links = self.wires.links()
+            links, gone = self.wires.links(), isinstance(error, ForeignCluster)
             for ask in list(self._asks.values()):
                 elsewhere = any(ask.id in each.inflight for each in links if each is not link)
-                if not ask.doubted and not elsewhere:
+                if not elsewhere and (gone or not ask.doubted):
                     self._settle(ask, now, error)
         elif isinstance(error, ForeignCluster):
             self.wires.route.forget(link.address)

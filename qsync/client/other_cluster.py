@@ -5,7 +5,7 @@ from typing import Final
 
 from qsync.errors import ForeignCluster
 
-_CONNECT_ANEW: Final = (
+CONNECT_ANEW: Final = (
     "after `qsync recover` or a restore connect anew: a client stays with the cluster that it met "
     "first, and certificates are of one cluster"
 )
@@ -23,4 +23,4 @@ def where(met: Mapping[str, str]) -> str:
 def hint(met: Mapping[str, str]) -> str:
     """Return what to do then; empty where none does."""
     there = where(met)
-    return f"{there}; {_CONNECT_ANEW}" if there else ""
+    return f"{there}; {CONNECT_ANEW}" if there else ""

@@ -10,9 +10,10 @@ from qsync.client.numbering import Token, born
 from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.route import Route
 from qsync.core.conclusions import AttemptResult, Conclusion, conclude
-from qsync.error_details import BY_LEADER, COMPACTED, CUT, RECORDED, SUPERSEDED_BY
+from qsync.error_details import BY_LEADER, COMPACTED, CUT, OF_CLUSTER, RECORDED, SUPERSEDED_BY
 from qsync.errors import (
     AccessDenied,
+    ForeignCluster,
     NotLeader,
     Outcome,
     OutcomeUnknown,
@@ -95,8 +96,11 @@ def shuts_out(error: QsyncError, link: ClientLink, route: Route) -> bool:
     """Return whether no other node will say anything else than this refusal.
 
     A node that is behind, or on a new disk, does not know yet who may log in. The leader does.
-    Nodes that do not answer may know it, too.
+    Nodes that do not answer may know it, too. Where another cluster answers at every address that
+    is known, as after a recovery or a restore, no node of the former one will.
     """
+    if isinstance(error, ForeignCluster):
+        return bool(error.details.get(OF_CLUSTER)) and not route.alternatives
     if not isinstance(error, AccessDenied):
         return isinstance(error, WrongVersion)
     return (
@@ -111,8 +115,11 @@ def name_refuser(error: QsyncError, link: ClientLink, *, hinted: str | None) -> 
     """Say that it is the leader that refuses, where another node has sent us there.
 
     That node may have let us in: by its socket everybody is admin, at its own address nobody.
+    And where it is of another cluster, what to do then.
     """
-    if link.address == hinted:
+    if isinstance(error, ForeignCluster):
+        error.hint = other_cluster.CONNECT_ANEW
+    elif link.address == hinted:
         error.name_leader(link.address)
         who = f"{link.name} at {link.address}" if link.name else link.address
         error.message = f"the node named as leader, {who}, refused: {error.message}"

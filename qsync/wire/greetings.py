@@ -8,6 +8,7 @@ from typing import Final
 import cbor2
 
 from election.messages import Replica, Term
+from qsync.error_details import OF_CLUSTER
 from qsync.errors import ForeignCluster, ProtocolError, WrongVersion
 from qsync.wire import cbor, limits, proofs
 from qsync.wire.connection_states import SessionInput
@@ -90,7 +91,10 @@ def check_greeting(mine: Hello, greeting: Greeting, *, replica: Replica | None) 
     if mine.version not in greeting.versions:
         raise WrongVersion(f"{greeting.name} speaks {greeting.versions}, not {mine.version}")
     if mine.cluster is not None and mine.cluster != greeting.cluster:
-        raise ForeignCluster(f"{greeting.name} is of cluster {greeting.cluster}")
+        of_cluster: dict[str, object] = {OF_CLUSTER: greeting.cluster}
+        raise ForeignCluster(
+            f"{greeting.name} is of cluster {greeting.cluster}", details=of_cluster
+        )
     if replica is not None and replica != greeting.replica:
         raise ForeignCluster(f"replica {greeting.replica} answers where {replica} was expected")
     if mine.party is Party.CLIENT:

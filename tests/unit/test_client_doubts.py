@@ -12,6 +12,7 @@ from qsync.errors import (
     ConfigError,
     Conflict,
     DuplicateKey,
+    ForeignCluster,
     GivenUp,
     LostWrite,
     NotLeader,
@@ -231,21 +232,43 @@ def test_a_read_that_was_to_show_a_lost_write_is_not_repeated() -> None:
     assert stage.heard(link) == []
 
 
-def test_a_client_whose_cluster_was_made_anew_is_told_so() -> None:
-    stage = Stage("a:1")
+def test_a_client_whose_cluster_was_made_anew_at_all_addresses_is_told_so_at_once() -> None:
+    stage = Stage("a:1", "b:1")
+    link = stage.opened()
+    write = stage.put()
+    assert stage.heard(link)
+    stage.drop(link)
+    read, second = stage.get(), stage.get()
+    stage.pass_time(0.2)
+    stage.accept("b:1", cluster="c-2")
+    stage.pass_time(0.2)
+    assert not read.settled, "a node of the former cluster may come back at the other one"
+    stage.accept("a:1", cluster="c-2")
+    for each in (read, second):
+        error = error_of(each)
+        assert isinstance(error, ForeignCluster)
+        assert (error.details, error.retryable) == ({"cluster": "c-2"}, False)
+        assert error.hint.startswith("after `qsync recover` or a restore connect anew")
+    unknown = error_of(write)
+    assert isinstance(unknown, OutcomeUnknown)
+    assert "met FOREIGN_CLUSTER: n is of cluster c-2" in unknown.message
+
+
+def test_a_client_whose_cluster_is_away_is_told_that_another_answers_elsewhere() -> None:
+    stage = Stage("a:1", "b:1")
     link = stage.opened()
     write = stage.put(timeout=0.5)
     assert stage.heard(link)
     stage.drop(link)
     read = stage.get(timeout=0.5)
     stage.pass_time(0.2)
-    stage.accept("a:1", cluster="c-2")
+    stage.accept("b:1", cluster="c-2")
     stage.pass_time(0.5)
     unknown, away = error_of(write), error_of(read)
     assert isinstance(unknown, OutcomeUnknown)
-    assert "another cluster answers at a:1, which knows none of our tokens" in unknown.message
+    assert "another cluster answers at b:1, which knows none of our tokens" in unknown.message
     assert isinstance(away, Unavailable)
-    assert away.hint.startswith("another cluster answers at a:1; after `qsync recover`")
+    assert away.hint.startswith("another cluster answers at b:1; after `qsync recover`")
 
 
 def test_who_is_sent_to_a_leader_that_takes_no_clients_is_told_what_was_met_there() -> None:
