@@ -6,14 +6,16 @@ TYPE_CHECKING = False  # to read typing takes longer than all else here
 
 if TYPE_CHECKING:
     from qsync.client.aio import AsyncClient, connect_async
+    from qsync.client.async_.feeds import AsyncFeed
     from qsync.client.async_.space import AsyncSpace
     from qsync.client.async_.transaction import AsyncTransaction
     from qsync.client.async_.typed import AsyncTypedSpace
-    from qsync.client.blocking import Client, connect
-    from qsync.client.changes import Change, ChangeKind, Effect
+    from qsync.client.blocking import Client, Pending, Pipeline, connect
+    from qsync.client.changes import Change, ChangeBatch, ChangeKind, Effect
     from qsync.client.closed import ClientClosed
     from qsync.client.draft import NoTransaction
     from qsync.client.rows import Receipt
+    from qsync.client.sync.feeds import Feed
     from qsync.client.sync.space import Space
     from qsync.client.sync.transaction import Transaction
     from qsync.client.sync.typed import TypedSpace
@@ -23,10 +25,14 @@ if TYPE_CHECKING:
         ConfigError,
         Conflict,
         Damaged,
+        DirectoryGone,
         DirectoryLocked,
         DiskFull,
+        DiskUnreadable,
         DuplicateKey,
         ForeignCluster,
+        GivenUp,
+        LostWrite,
         NoSuchIndex,
         NoSuchSpace,
         NotLeader,
@@ -38,13 +44,17 @@ if TYPE_CHECKING:
         QsyncError,
         QuorumTimeout,
         ReadOnly,
+        Rebuilding,
         RolledBack,
         SessionExpired,
+        SnapshotLost,
         SpaceExists,
         SplitBrain,
         StoreError,
+        Superseded,
         SyncQueueFull,
         TooLarge,
+        Unanswered,
         Unavailable,
         WrongFormat,
         WrongKey,
@@ -60,10 +70,12 @@ PART_OF = "qsync"
 __all__ = [
     "AccessDenied",
     "AsyncClient",
+    "AsyncFeed",
     "AsyncSpace",
     "AsyncTransaction",
     "AsyncTypedSpace",
     "Change",
+    "ChangeBatch",
     "ChangeKind",
     "Client",
     "ClientClosed",
@@ -71,11 +83,16 @@ __all__ = [
     "ConfigError",
     "Conflict",
     "Damaged",
+    "DirectoryGone",
     "DirectoryLocked",
     "DiskFull",
+    "DiskUnreadable",
     "DuplicateKey",
     "Effect",
+    "Feed",
     "ForeignCluster",
+    "GivenUp",
+    "LostWrite",
     "NoSuchIndex",
     "NoSuchSpace",
     "NoTransaction",
@@ -85,21 +102,27 @@ __all__ = [
     "Outcome",
     "OutcomeUnknown",
     "Overloaded",
+    "Pending",
+    "Pipeline",
     "ProtocolError",
     "QsyncError",
     "QuorumTimeout",
     "ReadOnly",
+    "Rebuilding",
     "Receipt",
     "RolledBack",
     "SessionExpired",
+    "SnapshotLost",
     "Space",
     "SpaceExists",
     "SplitBrain",
     "StoreError",
+    "Superseded",
     "SyncQueueFull",
     "TooLarge",
     "Transaction",
     "TypedSpace",
+    "Unanswered",
     "Unavailable",
     "WrongFormat",
     "WrongKey",
@@ -113,16 +136,21 @@ __all__ = [
 
 _HOMES = {
     "AsyncClient": "qsync.client.aio",
+    "AsyncFeed": "qsync.client.async_.feeds",
     "AsyncSpace": "qsync.client.async_.space",
     "AsyncTransaction": "qsync.client.async_.transaction",
     "AsyncTypedSpace": "qsync.client.async_.typed",
     "Change": "qsync.client.changes",
+    "ChangeBatch": "qsync.client.changes",
     "ChangeKind": "qsync.client.changes",
     "Client": "qsync.client.blocking",
     "ClientClosed": "qsync.client.closed",
     "Effect": "qsync.client.changes",
+    "Feed": "qsync.client.sync.feeds",
     "NoTransaction": "qsync.client.draft",
     "Node": "qsync.node.embedded:EmbeddedNode",
+    "Pending": "qsync.client.blocking",
+    "Pipeline": "qsync.client.blocking",
     "Receipt": "qsync.client.rows",
     "Space": "qsync.client.sync.space",
     "Transaction": "qsync.client.sync.transaction",
