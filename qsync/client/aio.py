@@ -23,7 +23,7 @@ from qsync.client.blocking import CONNECT_TIMEOUT_S, TIMEOUT_S
 from qsync.client.connection import HUNG_UP, reason
 from qsync.client.core import Core
 from qsync.client.effects import Close, Dial, Send
-from qsync.client.links import certify
+from qsync.client.links import certify, went_on
 from qsync.client.pending_request import PendingRequest
 from qsync.client.response_timeout import FAR
 from qsync.client.security import ClientTls
@@ -36,6 +36,8 @@ T = TypeVar("T")
 _BROKEN: Final = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 GOODBYE_S: Final = 0.5
 """How long leaving may take to send what is still to be sent."""
+SEND_BYTES: Final = 16 * 1024
+"""How much is sent at once: after each part the core is told that it went on."""
 
 
 class AsyncClient(AsyncCoreClient):
@@ -163,7 +165,7 @@ class AsyncShell:
                 async with opened as stream:
                     self.core.dialled(link, self.now())
                     async with anyio.create_task_group() as pair:
-                        pair.start_soon(self._write, stream, line)
+                        pair.start_soon(self._write, link, stream, line)
                         why = await self._read(link, stream)
                         pair.cancel_scope.cancel()
             except (OSError, QsyncError, UnicodeError, *_BROKEN) as error:
@@ -186,7 +188,7 @@ class AsyncShell:
             self.core.received(link, data, self.now())
             self.perform()
 
-    async def _write(self, stream: anyio.abc.ByteStream, line: ConnectionOutbox) -> None:
+    async def _write(self, link: int, stream: anyio.abc.ByteStream, line: ConnectionOutbox) -> None:
         while True:
             await line.filled.wait()
             line.filled = anyio.Event()
@@ -194,12 +196,19 @@ class AsyncShell:
             line.out.clear()
             line.sending = True
             try:
-                await stream.send(data)
+                await self._send(link, stream, data)
             except _BROKEN:
                 return  # the reader finds out as well
             finally:
                 line.sending = False
                 line.sent.set()
+
+    async def _send(self, link: int, stream: anyio.abc.ByteStream, data: bytes) -> None:
+        """Send it in parts; where there are several, the core hears of each."""
+        for at in range(0, len(data), SEND_BYTES):
+            await stream.send(data[at : at + SEND_BYTES])
+            if len(data) > SEND_BYTES:
+                went_on(self.core.wires, link, self.now())
 
 
 def _wake(settled: Iterable[PendingRequest]) -> None:

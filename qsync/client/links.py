@@ -294,6 +294,16 @@ def certify(wires: ClientLinks, id: int, name: CertifiedName, binding: bytes) ->
         link.certify(name, binding)
 
 
+def went_on(wires: ClientLinks, id: int, now: float) -> None:
+    """Note that a part of what waits to be sent was sent.
+
+    A long request takes long on a slow network: who leaves then begins it again at every node.
+    """
+    link = wires.find(id)
+    if link is not None and link.phase is ConnectionPhase.READY:
+        response_timeout.advanced(link, now)
+
+
 def _being_dialled(wires: ClientLinks) -> set[str]:
     """The addresses whose connections are not up yet."""
     return {link.address for link in wires.links() if link.phase is not ConnectionPhase.READY}

@@ -15,7 +15,7 @@ from qsync.client import local_sockets, targets
 from qsync.client.connection import reason
 from qsync.client.core import Core
 from qsync.client.effects import Close, Dial, Send
-from qsync.client.links import certify
+from qsync.client.links import certify, went_on
 from qsync.client.response_timeout import FAR
 from qsync.client.security import ClientTls
 from qsync.client.sockets import ClientSocket
@@ -312,6 +312,7 @@ class Pump:
             self._fail(link, error)
             return
         del unsent[:sent]
+        went_on(self.core.wires, link, self._now())
         if not unsent:
             del self._unsent[link]
             self._poll.modify(made.fileno(), select.POLLIN)

@@ -36,17 +36,25 @@ def word_by(asks: Iterable[PendingRequest], now: float) -> float:
     return min((now + max(SILENCE_S, ask.patience) for ask in asks), default=FAR)
 
 
+def advanced(link: ClientLink, now: float) -> None:
+    """Note that a part of a long answer has come, or that one of a long request has gone.
+
+    It says what the answer to a probe would: that the node is there, and does what it was asked.
+    """
+    link.vouched_at, link.deposed = now, False
+    link.word_by = max(link.word_by, now + SILENCE_S)
+
+
 def heard(link: ClientLink, now: float, *, whole: bool) -> None:
     """Note that something was received: a `whole` answer or step of the handshake, or a part.
 
-    A part of a long answer says what the answer to a probe would: that the node is there, and does
-    what it was asked.
+    A part of a long answer is a sign of life, too.
     """
     if not link.advanced(whole=whole):
         return
     if not whole:
-        link.vouched_at, link.deposed = now, False
-    if link.phase is ConnectionPhase.READY:
+        advanced(link, now)
+    elif link.phase is ConnectionPhase.READY:
         link.word_by = word_by(link.inflight.values(), now)
     else:
         link.word_by = now + SILENCE_S  # it owes us the rest of the handshake

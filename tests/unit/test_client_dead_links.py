@@ -118,6 +118,25 @@ def test_an_answer_that_is_long_on_its_way_is_waited_for(nodes: list[str]) -> No
     assert calls.outcome(ask, calls.get("s", 1).read) == ["x" * 100_000]
 
 
+@pytest.mark.parametrize("nodes", [["a:1"], ["a:1", "b:1"]])
+def test_a_request_that_is_long_on_its_way_is_waited_for(nodes: list[str]) -> None:
+    stage = Stage(*nodes)
+    home = stage.opened()
+    ask = stage.put(timeout=60.0)
+    write = write_of(stage.heard(home))
+    for _ in range(30):
+        stage.pass_time(0.9)
+        links.went_on(stage.core.wires, home, stage.now)
+    assert stage.dialled == ["a:1"]
+    stage.commit(home, write)
+    assert ask.error is None
+    stage.put(timeout=60.0)
+    stage.play()
+    links.went_on(stage.core.wires, home, stage.now)
+    stage.pass_time(response_timeout.SILENCE_S + 0.1)
+    assert home not in stage.open
+
+
 def test_an_answer_that_stays_unfinished_is_asked_of_another_node() -> None:
     stage = Stage("a:1", "b:1")
     home = stage.opened()
