@@ -13,7 +13,7 @@ from admin.box.place import NodeConnections, OpenConnection, by_network
 from admin.box.session import Box
 from qsync.client import targets
 from qsync.client.aio import connect_async
-from qsync.client.background_tasks import background_tasks
+from qsync.client.background_tasks import BackgroundTasks, background_tasks
 from qsync.client.blocking import TIMEOUT_S
 
 P = ParamSpec("P")
@@ -23,7 +23,7 @@ R = TypeVar("R")
 class LoopPool:
     """Opens connections into one task group, which ends them when the session does."""
 
-    def __init__(self, group: anyio.abc.TaskGroup, *, timeout: float) -> None:
+    def __init__(self, group: BackgroundTasks, *, timeout: float) -> None:
         self.timeout = timeout
         self._group = group
 

@@ -18,7 +18,7 @@ import anyio.lowlevel
 
 from qsync.client import calls, targets, tls_files
 from qsync.client.async_.core_client import AsyncCoreClient
-from qsync.client.background_tasks import background_tasks
+from qsync.client.background_tasks import BackgroundTasks, background_tasks
 from qsync.client.blocking import CONNECT_TIMEOUT_S, TIMEOUT_S
 from qsync.client.connection import HUNG_UP, reason
 from qsync.client.core import Core
@@ -84,7 +84,7 @@ class AsyncShell:
     def __init__(
         self,
         core: Core,
-        group: anyio.abc.TaskGroup,
+        group: BackgroundTasks,
         *,
         tls: ClientTls | None = None,
         system: AsyncSystem = SYSTEM,
