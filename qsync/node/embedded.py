@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from qsync.config import NodeConfig
-from qsync.node.assembly import found_cluster
+from qsync.node.assembly import WhoseFiles, found_cluster
 from qsync.node.node import Node, open_node
 from qsync.store.directory import is_formatted
 
@@ -21,13 +21,18 @@ class EmbeddedNode:
     address in use.
     """
 
-    def __init__(self, config: NodeConfig | Path | str, *, found: bool = False) -> None:
+    def __init__(
+        self, config: NodeConfig | Path | str, *, found: bool = False, moved: bool = False
+    ) -> None:
         """`config`: a configuration, or the path of its file.
 
         With `found` an empty directory becomes the first one of a new cluster, of this node alone.
+        With `moved` a directory that was copied here is opened, as by `qsync start --moved`:
+        nothing ran on the original since. Without it entering raises DirectoryCopied.
         """
         self.config = config if isinstance(config, NodeConfig) else NodeConfig.load(Path(config))
         self._found = found
+        self._files = WhoseFiles.MOVED if moved else WhoseFiles.UNSAID
         self._opening: AbstractAsyncContextManager[Node] | None = None
         self._node: Node | None = None
 
@@ -35,7 +40,7 @@ class EmbeddedNode:
         """Open the directory, listens and serve."""
         if self._found and not is_formatted(Path(self.config.node.dir)):
             found_cluster([self.config])
-        opening = open_node(self.config)
+        opening = open_node(self.config, files=self._files)
         self._node = await opening.__aenter__()
         self._opening = opening
         return self

@@ -233,9 +233,11 @@ def _source(found: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 @asynccontextmanager
-async def leading(settings: NodeConfig, *, found: bool = False) -> AsyncIterator[str]:
+async def leading(
+    settings: NodeConfig, *, found: bool = False, moved: bool = False
+) -> AsyncIterator[str]:
     """A node that takes writes, for the block; where it listens."""
-    async with EmbeddedNode(settings, found=found) as node:
+    async with EmbeddedNode(settings, found=found, moved=moved) as node:
         while not node.leads:
             await trio.lowlevel.checkpoint()
         yield node.address

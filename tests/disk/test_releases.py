@@ -103,7 +103,7 @@ async def test_a_directory_of_a_former_release_has_all_its_rows_and_takes_more(
     directory: Path,
 ) -> None:
     for _ in range(2):  # what this release makes of it can be opened, too
-        async with releases.leading(releases.config(directory)) as address:
+        async with releases.leading(releases.config(directory), moved=True) as address:
             await trio.to_thread.run_sync(_look, address)
 
 
@@ -122,7 +122,7 @@ def _look(address: str) -> None:
 
 
 async def test_a_client_of_a_former_release_is_understood(directory: Path, archive: Path) -> None:
-    async with releases.leading(releases.config(directory)) as address:
+    async with releases.leading(releases.config(directory), moved=True) as address:
         await trio.to_thread.run_sync(partial(_replay, address, wire(archive.parent)))
 
 
