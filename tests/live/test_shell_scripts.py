@@ -91,7 +91,7 @@ def run(here: Lab, *args: str | Path, code: int = 0, stdin: str = "") -> typed.D
         ("while true do local info = box.info.ro end", 7, "it had changed nothing"),
         ("local f = require('fiber') f.create(function() while true do end end) f.sleep(9)", 7, ""),
         ("require('fiber').sleep(3600)", 7, "it had changed nothing"),
-        ("box.ctl.wait_ro(3600) while true do end", 7, "no node could do it within 1 s"),
+        ("box.ctl.wait_ro(3600) while true do end", 7, "it had changed nothing"),
         ("box.begin() box.space.things:delete(1) while true do end", 7, "changed nothing"),
         ("pcall(box.space.things.insert, box.space.things, 1) while true do end", 7, "nothing"),
         ("box.space.things:delete(1) while true do end", 5, "what it wrote before that stays"),
@@ -102,7 +102,7 @@ def test_a_time_limit_ends_a_script_whatever_its_lua_does(
 ) -> None:
     done = run(here, "--timeout", "1s", "-e", lua, "-e", "print('on')", code=code)
     assert done.stdout == ""
-    assert "was stopped after 1s (--timeout)" in done.stderr or "within 1 s" in said
+    assert "was stopped after 1s (--timeout)" in done.stderr
     assert said in done.stderr
 
 
