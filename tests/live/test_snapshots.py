@@ -130,7 +130,7 @@ def test_a_node_that_was_away_or_wiped_takes_a_snapshot_while_clients_write(tmp_
         late = next(each for each in found.nodes if each.name != leader.name)
         found.kill(late)
         fill(found)
-        until(lambda: begins(leader) > ROWS // 2, "the log begins behind what the late one has")
+        until(lambda: begins(leader) > ROWS * 3 // 4, "the log begins behind what the late one has")
         with under_load(found):
             killed_half_way(found, late)
             until(lambda: installed(late), "the log begins at it")
