@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, Protocol, TypedDict, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -18,7 +18,6 @@ GIVEN_TWICE: Final = "the target is given twice: as TARGET and with --target"
 FILE_PATH: Final = click.Path(path_type=Path, dir_okay=False)
 DIRECTORY_PATH: Final = click.Path(path_type=Path, file_okay=False)
 """Paths that a command reads or writes; they need not exist."""
-IN_NUMBERS: Final = "what would happen, in numbers"
 _NAMED = "qsync.named"
 
 
@@ -202,6 +201,33 @@ def cluster_options(timeout: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def add(command: Callable[P, R]) -> Callable[P, R]:
         return target_option(timeout_option(timeout)(json_option(command)))
+
+    return add
+
+
+class ChangeOptions(TypedDict):
+    """What `change_options` gives a command."""
+
+    target: list[str]
+    dry_run: bool
+    timeout: float
+
+
+class _Option(Protocol):
+    """Adds an option to a command."""
+
+    def __call__(self, command: Callable[P, R], /) -> Callable[P, R]:
+        """Return the command with it."""
+
+
+def change_options(timeout: str, *more: _Option) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """`--target`, `--dry-run` in numbers, `more` of its own, `--timeout` and `--json`."""
+
+    def add(command: Callable[P, R]) -> Callable[P, R]:
+        command = timeout_option(timeout)(json_option(command))
+        for option in reversed(more):
+            command = option(command)
+        return target_option(dry_run_option("what would happen, in numbers")(command))
 
     return add
 

@@ -7,14 +7,7 @@ from admin.cluster import consumers, short
 from admin.cluster.consumers import LogUse
 from admin.cluster.short import seconds
 from cli.examples import examples
-from cli.options import (
-    IN_NUMBERS,
-    dry_run_option,
-    json_option,
-    target_argument,
-    target_option,
-    timeout_option,
-)
+from cli.options import change_options, json_option, target_argument, timeout_option
 from cli.output import document, say, style, text
 from cli.printable import one_line
 from cli.time_limit import TimeLimit
@@ -61,10 +54,7 @@ def list_(*, target: list[str], timeout: float) -> None:
 
 @gc.command(epilog="Example: qsync member gc drop mailer --dry-run")
 @click.argument("name")
-@target_option
-@dry_run_option(IN_NUMBERS)
-@timeout_option("10s")
-@json_option
+@change_options("10s")
 def drop(*, name: str, target: list[str], dry_run: bool, timeout: float) -> None:
     """Stop keeping the log for NAME: a consumer, or a member by its name or uuid.
 

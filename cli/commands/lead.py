@@ -1,29 +1,19 @@
 """`qsync promote`, `demote` and `clear-synchro-queue`: who leads, and what becomes of the limbo."""
 
 import contextlib
-from collections.abc import Callable
-from typing import ParamSpec, TypedDict, TypeVar, Unpack
+from typing import Unpack
 
 import click
 
 from admin.cluster import leadership, settling, surveys
 from admin.cluster.leadership import ClusterVerb
 from admin.cluster.surveys import ClusterSurvey
-from cli.options import (
-    IN_NUMBERS,
-    dry_run_option,
-    json_option,
-    target_option,
-    timeout_option,
-)
+from cli.options import ChangeOptions, change_options
 from cli.output import document, foreseen, say, style
 from cli.time_limit import TimeLimit
 from cli.under_way import change_under_way
 from qsync.client.one_node import TIMEOUT_S
 from qsync.errors import NotLeader, Unavailable
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 _TAKE_OVER_S = 3.0
 """A new leader is read-only for a moment, which is not reported as an outage."""
@@ -32,25 +22,21 @@ _SHOWN_BY = "status"
 """The command that shows who leads."""
 
 
-class _LeadOptions(TypedDict):
+class _LeadOptions(ChangeOptions):
     """What `_changes` gives a command."""
 
-    target: list[str]
-    dry_run: bool
     wait: bool
-    timeout: float
 
 
-def _changes(command: Callable[P, R]) -> Callable[P, R]:
-    """The options of every change of leadership."""
-    wait = click.option(
+_changes = change_options(
+    "15s",
+    click.option(
         "--wait/--no-wait",
         default=True,
         show_default=True,
         help="Also wait until the cluster takes writes.",
-    )
-    limited = timeout_option("15s")(json_option(command))
-    return target_option(dry_run_option(IN_NUMBERS)(wait(limited)))
+    ),
+)
 
 
 @click.command(epilog="Example: qsync promote n2 --dry-run")

@@ -1,7 +1,6 @@
 """`qsync member`: who belongs to the cluster, who of them votes, and every change of that."""
 
-from collections.abc import Callable
-from typing import ParamSpec, TypedDict, TypeVar, Unpack
+from typing import Unpack
 
 import click
 
@@ -12,11 +11,10 @@ from cli.commands import consumers
 from cli.examples import examples
 from cli.exits import CheckFailed
 from cli.options import (
-    IN_NUMBERS,
-    dry_run_option,
+    ChangeOptions,
+    change_options,
     json_option,
     target_argument,
-    target_option,
     timeout_option,
 )
 from cli.output import document, foreseen, say, style, text
@@ -25,8 +23,7 @@ from cli.under_way import change_under_way
 from qsync.errors import Outcome, Unavailable
 from qsync.member import MemberAction, MemberRole, Standing
 
-P = ParamSpec("P")
-R = TypeVar("R")
+_changes = change_options("30s")
 _SETTLES_S = 10.0
 """How long the cluster may take to be writable after a change, such as by a new leader."""
 _SHOWN = 8
@@ -48,19 +45,6 @@ def member() -> None:
 
 
 member.add_command(consumers.gc)
-
-
-class _ChangeOptions(TypedDict):
-    """What `_changes` gives a command."""
-
-    target: list[str]
-    dry_run: bool
-    timeout: float
-
-
-def _changes(command: Callable[P, R]) -> Callable[P, R]:
-    """The options that every change has."""
-    return target_option(dry_run_option(IN_NUMBERS)(timeout_option("30s")(json_option(command))))
 
 
 _force = click.option(
@@ -95,7 +79,7 @@ def list_(*, target: list[str], timeout: float) -> None:
 )
 @_force
 @_changes
-def add(*, address: str, learner: bool, force: bool, **given: Unpack[_ChangeOptions]) -> None:
+def add(*, address: str, learner: bool, force: bool, **given: Unpack[ChangeOptions]) -> None:
     """Add the node at ADDRESS to the cluster; it becomes a voter when it has caught up.
 
     Until then it is a learner. `qsync init DIR --join TARGET` prepares such a node, and `qsync
@@ -112,7 +96,7 @@ def add(*, address: str, learner: bool, force: bool, **given: Unpack[_ChangeOpti
 @click.argument("node")
 @_force
 @_changes
-def remove(*, node: str, force: bool, **given: Unpack[_ChangeOptions]) -> None:
+def remove(*, node: str, force: bool, **given: Unpack[ChangeOptions]) -> None:
     """Remove NODE from the cluster; its directory is kept.
 
     A leader hands over when its own removal is committed. The node then counts as a stranger.
@@ -128,7 +112,7 @@ def remove(*, node: str, force: bool, **given: Unpack[_ChangeOptions]) -> None:
 @click.argument("role", type=click.Choice([MemberRole.VOTER.value, MemberRole.LEARNER.value]))
 @_force
 @_changes
-def set_role(*, node: str, role: str, force: bool, **given: Unpack[_ChangeOptions]) -> None:
+def set_role(*, node: str, role: str, force: bool, **given: Unpack[ChangeOptions]) -> None:
     """Change the role of NODE: voter (as soon as it has the log) or learner."""
     change = _MemberChange(**given)
     one = change.member(node)
@@ -143,7 +127,7 @@ def set_role(*, node: str, role: str, force: bool, **given: Unpack[_ChangeOption
     "--force", is_flag=True, help="Proceed even if NODE does not answer at ADDRESS from here."
 )
 @_changes
-def move(*, node: str, address: str, force: bool, **given: Unpack[_ChangeOptions]) -> None:
+def move(*, node: str, address: str, force: bool, **given: Unpack[ChangeOptions]) -> None:
     """Change the address at which peers and clients dial NODE.
 
     Start it there first: nothing is changed unless it answers.
@@ -166,7 +150,7 @@ def move(*, node: str, address: str, force: bool, **given: Unpack[_ChangeOptions
 @member.command(epilog="Example: qsync member replace n3 --dry-run")
 @click.argument("node")
 @_changes
-def replace(*, node: str, **given: Unpack[_ChangeOptions]) -> None:
+def replace(*, node: str, **given: Unpack[ChangeOptions]) -> None:
     """Replace the lost directory of NODE by the one that it runs on now.
 
     For a lost disk: start the node on a new directory, then run this. The old pair of id and
