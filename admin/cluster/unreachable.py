@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from qsync import features
-from qsync.client import login, other_cluster, refused_tls, security
+from qsync.client import failed_dials, login, security
 from qsync.errors import AccessDenied, ConfigError, QsyncError, Unavailable
 from qsync.status.record import NodeStatus
 from qsync.wire.session import NO_USERS, NO_USERS_FIX
@@ -70,8 +70,7 @@ def nobody_answers(silent: Sequence[UnreachableNode]) -> QsyncError:
     details: dict[str, object] = {"nodes": met}
     denied = next((each for each in silent if each.denied), None)
     if denied is None:
-        hint = other_cluster.hint(met) or refused_tls.hint(met)
-        return Unavailable("no node answers", hint=hint, details=details)
+        return Unavailable("no node answers", hint=failed_dials.hint(met), details=details)
     why = denied.why.removeprefix(f"{AccessDenied.code}: ")  # this error says it already
     why = why.removesuffix(f" ({denied.fix})")  # and the hint
     return AccessDenied(f"no node lets us ask: {why}", hint=denied.fix, details=details)

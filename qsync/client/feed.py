@@ -20,12 +20,14 @@ WAIT_S: Final = 1.0
 """How long a node keeps a question for which it has no news."""
 
 
-def wait_within(timeout: float) -> float:
-    """Return how long a node keeps it for a client whose calls last that long at most.
+def wait_within(timeout: float, left: float | None = None) -> float:
+    """Return how long a node keeps it for a client whose calls last `timeout` seconds at most.
 
-    Not as long as the call: an answer that says that there is no news has to arrive, too.
+    Not as long as the call: an answer that says that there is no news has to arrive, too. `left`:
+    how much longer the caller waits for news; None: as long as it takes.
     """
-    return min(WAIT_S, timeout / 2)
+    most = min(WAIT_S, timeout / 2)
+    return most if left is None else max(0.0, min(most, left))
 
 
 @dataclass(slots=True)
@@ -50,9 +52,9 @@ class Cursor:
     def __post_init__(self) -> None:
         self.named = self.space
 
-    def call(self, most: float = WAIT_S, idle: float | None = None) -> ClientCall[ChangeBatch]:
-        """Return the next question, which waits at most so long, and no longer than if `idle`."""
-        wait = most if idle is None else max(0.0, min(most, idle - self.idle_s))
+    def call(self, timeout: float, idle: float | None = None) -> ClientCall[ChangeBatch]:
+        """Return the next question, for calls of that `timeout`; with `idle`, for its rest."""
+        wait = wait_within(timeout, None if idle is None else idle - self.idle_s)
         return questions.changes(self.upto, self.space, self.prefix, wait, term=self.term)
 
     def is_idle(self, idle: float | None) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from qsync.client import other_cluster, refused_tls
+from qsync.client import failed_dials, other_cluster
 from qsync.client.closed import ClientClosed
 from qsync.client.link import ClientLink, ConnectionPhase
 from qsync.client.numbering import Token, born
@@ -225,7 +225,7 @@ def unavailable(
     return kind(
         f"{why}{within}" + (f" ({told})" if told else ""),
         details={"nodes": dict(met)},
-        hint="" if reached else other_cluster.hint(met) or refused_tls.hint(met),
+        hint="" if reached else failed_dials.hint(met),
     )
 
 

@@ -186,7 +186,7 @@ def test_a_change_of_no_possible_time_is_an_error_of_this_library(time: float) -
 def test_a_change_without_effects_does_not_end_a_feed_of_a_space() -> None:
     ask = told_of_changes([1, 1, 1, 1, 0.5, []])
     place = feed.cursor("s", None, 0)
-    place.took(calls.outcome(ask, place.call().read), 0)
+    place.took(calls.outcome(ask, place.call(timeout=2.0).read), 0)
     change = place.next()
     assert change is not None
     assert (change.effects, place.ended) == ((), False)

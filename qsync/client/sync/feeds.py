@@ -64,8 +64,7 @@ class Feed:
         place = self._place
         asked = place.upto
         try:
-            most = wait_within(self._client.timeout)
-            batch = self._client.run(place.call(most, self._idle))
+            batch = self._client.run(place.call(self._client.timeout, self._idle))
         except QsyncError as error:
             place.name_space(error)
             raise
@@ -99,9 +98,9 @@ class Values:
     def within(self, seconds: float | None) -> object:
         """The next value; None if there is none within this time in seconds."""
         until = None if seconds is None else time.monotonic() + seconds_of("seconds", seconds)
-        most = wait_within(self._client.timeout)
         while True:
-            wait = most if until is None else min(most, max(0.0, until - time.monotonic()))
+            left = None if until is None else until - time.monotonic()
+            wait = wait_within(self._client.timeout, left)
             value = self._client.run(questions.watch(self._key, self._known, wait))
             if value != self._known:
                 self._known = value
